@@ -1,8 +1,8 @@
-//! A host that accepts AeroTP connections, and strangers that send it anything.
+//! A host that accepts AeroTP connections, and forgers that send it anything.
 #![no_main]
 
 #[allow(dead_code, reason = "what the tests need besides")]
 #[path = "../../crates/farlink-core/tests/pair/shared_host.rs"]
 mod shared_host;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| shared_host::strangers(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| shared_host::forged_segments(bytes));

@@ -1,4 +1,4 @@
-//! Connections of AeroTP in the cases that `docs/aerotp.md` names one by one: the numbers are those of its sentences.
+//! Cases of AeroTP connections that sentences of `docs/aerotp.md` describe; the marks name the sentences.
 
 use crate::pair;
 use crate::pair::{ONE_WAY, Pair};
@@ -41,7 +41,7 @@ fn close(net: &mut Net, side: usize) {
     net.pump(side);
 }
 
-/// From now on, nothing arrives at a side.
+/// From now on, no segment reaches a side.
 pub(crate) fn cut_off(net: &mut Net, side: usize) {
     net.delay = Box::new(move |_, from, _| if from == side { ONE_WAY } else { Time::NEVER });
 }
@@ -68,7 +68,7 @@ pub(crate) fn last_of(net: &Net, side: usize, is_wanted: impl Fn(&Segment<Virtua
     *packets(net, side).iter().rfind(|segment| is_wanted(segment)).expect("it was sent")
 }
 
-/// A connection over which something has gone both ways.
+/// A connection that has carried data in both directions.
 pub(crate) fn established(keys: Value) -> Net {
     let mut net = net(keys);
     write(&mut net, 0, 1000);
@@ -92,7 +92,7 @@ fn data_is_sent_with_the_asyn_and_directly_after_it() {
     assert!(sent.len() == 10 && sent.iter().all(|segment| segment.flags.has(Flags::ASYN)));
 }
 
-/// `[C4]`: until the peer is known to have heard, any segment opens.
+/// `[C4]`: until the peer is known to receive, any segment opens the connection.
 #[test]
 fn any_of_the_first_segments_opens_the_connection() {
     for lost in 0..10 {
@@ -288,7 +288,7 @@ fn forged_acknowledgements_are_ignored() {
         assert_eq!(format!("{:?}", net.ends[0].state()), before);
     }
     assert_eq!(net.ends[0].probe().acknowledged_bytes, Some(0));
-    // The right one establishes, and a second forged one of the peer is counted.
+    // The genuine acknowledgement establishes, and a second forged one is counted.
     net.ends[0].handle_packet(net.now, &Segment { sequence: data.sequence.wrapping_add(100), ..good }, Rx::default());
     assert_eq!(net.ends[0].state(), State::Established);
     net.ends[0].handle_packet(net.now, &forged[0], Rx::default());
@@ -366,7 +366,7 @@ fn a_reset_replaces_the_last_acknowledgement() {
     assert_eq!(net.events[0].last(), Some(&Event::Closed), "{:?}", net.events[0]);
 }
 
-/// `[B7]`: until a peer has shown that it hears, little of it is kept.
+/// `[B7]`: little is stored for a peer that has not proved that it receives.
 #[test]
 fn a_half_open_peer_takes_little_memory() {
     let mut net = net(json!({ "half_open_bytes": 300 }));
@@ -407,7 +407,7 @@ fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
     restore(&mut net);
     wait(&mut net, 20.0);
     assert_eq!(net.received[1], 10_000);
-    // Who is known to hear may describe what the buffer holds, and no more.
+    // A peer that is known to receive may describe as much as the buffer holds.
     for (bytes, expected) in [(16 << 20, 0), ((16 << 20) + 1, 1)] {
         let next = data.opening.wrapping_add(10_000);
         let symbols = u32::div_ceil(bytes, 8000) as u16;
@@ -470,7 +470,7 @@ fn contradictory_segments_are_dropped() {
     assert_eq!(net.received[1], 1000);
 }
 
-/// `[R7]`, `[R8]`: sequence numbers come round; what is left of an earlier round is known by its age.
+/// `[R7]`, `[R8]`: sequence numbers wrap; segments of an earlier cycle are recognised by their age.
 #[test]
 fn a_connection_of_more_than_four_gigabytes() {
     let keys = json!({ "packet_bytes": 65_000, "receive_buffer_bytes": 1 << 26, "rate_bps": 1e11 });
@@ -488,7 +488,7 @@ fn a_connection_of_more_than_four_gigabytes() {
             net.log.clear();
             net.codepoints.clear();
         }
-        // A segment from a round ago stands where the next data will.
+        // A segment of the previous cycle has the sequence number of the next data.
         if let Some((at, segment)) = old
             && net.received[1] >= at + (1 << 32) - 30_000_000
             && net.received[1] < at + (1 << 32)
@@ -545,8 +545,8 @@ fn full_packets_have_exactly_the_configured_size() {
     }
 }
 
-/// 20 kB at a packet a millisecond, of which half are lost: all segments with data, by when they went out, and when
-/// the last of it had arrived.
+/// 20 kB at a packet a millisecond, half of them lost: the times at which each segment with data was sent, and when the
+/// last of it had arrived.
 fn over_a_lossy_link(keys: Value, is_closed: bool) -> (Vec<(Time, Segment<Virtual>)>, Time) {
     let mut all = json!({ "rate_bps": 148e3 * 8.0 });
     all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
@@ -568,7 +568,7 @@ fn over_a_lossy_link(keys: Value, is_closed: bool) -> (Vec<(Time, Segment<Virtua
     (sent, arrived)
 }
 
-/// What went out again sooner than an answer can tell that it should.
+/// Number of retransmissions sent before an answer could have requested them.
 fn repeated_early(sent: &[(Time, Segment<Virtual>)]) -> Vec<(Time, Time)> {
     let mut found = Vec::new();
     for (n, (at, segment)) in sent.iter().enumerate() {

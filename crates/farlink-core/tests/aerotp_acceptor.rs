@@ -1,6 +1,6 @@
 //! A host that accepts AeroTP connections of many peers: `docs/aerotp.md`, section on hosts.
 
-use crate::pair::shared_host::{FORGED, SharedHost, config, stamp, strangers};
+use crate::pair::shared_host::{FORGED, SharedHost, config, forged_segments, stamp};
 use farlink_core::event::Abort;
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::aerotp::{
@@ -24,7 +24,7 @@ fn opening(now: Time, tag: u16) -> Segment<Vec<u8>> {
 fn many_peers_are_served_at_once() {
     for seed in 0..10 {
         let mut host = SharedHost::new(&json!({}), AcceptorLimits::default(), seed);
-        (host.lost, host.twice) = (0.1, 0.1);
+        (host.lost, host.duplicated) = (0.1, 0.1);
         for address in 0..20 {
             host.open(address, &content(address, 1000 + 300 * usize::from(address)));
         }
@@ -36,7 +36,7 @@ fn many_peers_are_served_at_once() {
         expected.sort_unstable();
         assert!(streams == expected, "each once, and whole");
         assert!(host.seen.values().all(|seen| seen.events.last() == Some(&Event::Closed)));
-        assert!(host.told.values().all(|events| events.last() == Some(&Event::Closed)));
+        assert!(host.opener_events.values().all(|events| events.last() == Some(&Event::Closed)));
     }
 }
 
@@ -63,20 +63,20 @@ fn a_restarted_peer_gets_a_new_connection() {
 fn a_full_backlog_drops_openings_until_a_slot_is_free() {
     let limits = AcceptorLimits { half_open: 2, ..AcceptorLimits::default() };
     let mut host = SharedHost::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
-    host.deaf = vec![1, 2];
+    host.unreachable = vec![1, 2];
     host.open(1, &content(1, 500));
     host.open(2, &content(2, 500));
     host.run_for(0.1);
     host.open(3, &content(3, 500));
-    // Both repeat what is not answered, and so keep their places.
+    // Both peers retransmit unanswered segments and so keep their slots.
     host.run_for(30.0);
     assert_eq!((host.acceptor.half_open(), host.seen.len()), (2, 2));
     assert!(host.acceptor.refused().full > 5, "it tries again and again");
     assert!(host.answers.iter().all(|(to, _)| *to != 3), "and hears nothing");
-    host.deaf = vec![1];
+    host.unreachable = vec![1];
     host.run_for(10.0);
     assert!(host.streams().last() == Some(&&content(3, 500)[..]));
-    assert_eq!(host.told[&3].last(), Some(&Event::Closed));
+    assert_eq!(host.opener_events[&3].last(), Some(&Event::Closed));
 }
 
 /// `[H3]`: forged openings fill the backlog, but they are evicted because their senders are silent. The application is
@@ -93,10 +93,10 @@ fn silent_half_open_connections_are_evicted() {
     host.run_for(3.1);
     host.open(1, &content(1, 500));
     host.run_for(5.0);
-    assert_eq!(host.told[&1].last(), Some(&Event::Closed));
+    assert_eq!(host.opener_events[&1].last(), Some(&Event::Closed));
     let first = host.seen.values().next().map(|seen| seen.events.clone());
     assert_eq!(first, Some(vec![Event::Connected, Event::Aborted(Abort::NoAnswer)]));
-    // What nobody needs the place of is given up like any silent peer. `[H5]`
+    // A half-open connection whose slot is not needed is given up like any silent peer. `[H5]`
     let mut host = SharedHost::new(&json!({ "give_up_after_s": 10 }), limits, 1);
     let forged = opening(host.now, 1);
     host.arrive(FORGED, &forged);
@@ -122,7 +122,11 @@ fn the_number_of_connections_is_limited() {
     let restarted = content(9, 400);
     host.open(0, &restarted);
     host.run_for(60.0);
-    assert!(host.told.values().all(|events| events.last() == Some(&Event::Closed)), "{:?}", host.told);
+    assert!(
+        host.opener_events.values().all(|events| events.last() == Some(&Event::Closed)),
+        "{:?}",
+        host.opener_events
+    );
     assert_eq!(host.seen.len(), 5, "the fourth and the one that began anew got in");
 }
 
@@ -174,7 +178,7 @@ fn stray_segments_are_answered_with_resets() {
     host.arrive(FORGED, &Segment { flags: Flags::MACK, mack: Some(mack), payload: vec![], ..stray.clone() });
     host.arrive(FORGED, &Segment { flags: Flags::RESET, payload: vec![], ..stray.clone() });
     assert_eq!((host.answers.len(), host.acceptor.refused().dropped.stray), (1, 3));
-    // One waits for each address, and no more than the backlog holds.
+    // One answer waits for each address, and at most as many as the backlog has slots.
     let (mut random, mut acceptor) = (SplitMix64::new(1), host.acceptor.clone());
     for n in 0..10 {
         for _ in 0..2 {
@@ -193,7 +197,7 @@ fn modes_without_connections_are_refused() {
     }
 }
 
-/// A host and the form of it for one peer, which hear and send the same.
+/// An acceptor and the listener of a pair, which receive the same segments.
 struct Twins {
     one: Side<Vec<u8>>,
     host: Acceptor<(), Vec<u8>>,
@@ -205,7 +209,7 @@ impl Twins {
     fn new(config: &AerotpConfig, seed: u64) -> Self {
         let (_, one) = Pairs::<Vec<u8>>::pair(config, seed);
         let host = Acceptor::new(config, AcceptorLimits::default()).unwrap();
-        // The stream of the passive side of a pair.
+        // The random stream of the passive side of a pair.
         Twins { one, host, random: SplitMix64::new(seed + 1), read: Default::default() }
     }
 
@@ -283,6 +287,6 @@ fn an_acceptor_with_one_peer_behaves_like_the_listener_of_a_pair() {
 proptest! {
     #[test]
     fn forged_segments_do_not_disturb_a_connection(program in proptest::collection::vec(any::<u8>(), 0..400)) {
-        strangers(&program);
+        forged_segments(&program);
     }
 }

@@ -1,5 +1,5 @@
-//! Deadlines in the reliable modes of AeroTP: what is too old is given up, the receiver goes on behind it, and both applications
-//! are told exactly. The numbers are those of the sentences in `docs/aerotp.md`.
+//! Deadlines in the reliable modes of AeroTP: expired data is given up, the receiver continues after it, and both
+//! applications are informed exactly. The marks name sentences of `docs/aerotp.md`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,12 +31,12 @@ fn ends(keys: &Value) -> Ends {
     Pair::of(Pairs::pair(&config(keys), 1), &[])
 }
 
-/// The reliable mode with repetition and with repair.
+/// The reliable mode with retransmission and with repair symbols.
 fn modes() -> [Value; 2] {
     [json!({ "deadline_s": 2 }), json!({ "deadline_s": 2, "coded": {} })]
 }
 
-/// Writes so many bytes of the stream of side 0, from where it has come.
+/// Writes this many further bytes of the stream of side 0.
 fn write(pair: &mut Ends, from: usize, bytes: usize) {
     assert_eq!(pair.ends[0].write(pair.now, &mut Content::of_stream(0, from, bytes)), bytes);
     pair.pump(0);
@@ -47,13 +47,13 @@ fn at(pair: &mut Ends, now: Time) {
     pair.now = now;
 }
 
-/// Bytes that a side was told of as too old.
+/// Bytes that were reported to a side as expired.
 fn expired(pair: &Ends, side: usize) -> usize {
     let of = |event: &Event| if let Event::Expired(bytes) = event { *bytes as usize } else { 0 };
     pair.events[side].iter().map(of).sum()
 }
 
-/// A connection that knows its round trip: 100 bytes have arrived, and what is sent from now on is lost.
+/// A connection that has measured its round trip: 100 bytes have arrived, and everything sent from now on is lost.
 fn known(keys: &Value) -> Ends {
     let mut pair = ends(keys);
     write(&mut pair, 0, 100);
@@ -67,7 +67,7 @@ fn heal(pair: &mut Ends) {
     pair.delay = Box::new(|_, _, _| ONE_WAY);
 }
 
-/// Everything that a side has sent since it had sent so many packets.
+/// Packets of a side, except for the first `packets`.
 fn since(pair: &Ends, side: usize, count: usize) -> Vec<Segment<Vec<u8>>> {
     pair.log[count..].iter().filter(|sent| sent.1 == side).map(|sent| sent.2.clone()).collect()
 }
@@ -84,7 +84,7 @@ fn lost_data_that_has_expired_is_skipped_and_reported_on_both_sides() {
         let after = since(&pair, 0, before);
         assert!(!after.is_empty() && after.iter().all(|segment| segment.payload.is_empty()), "{keys}: it is too old");
         assert_eq!(expired(&pair, 0), 0, "perhaps it has arrived");
-        // A link that works again: the receiver goes on, and what was written since follows.
+        // The link works again: the receiver continues, and data written since then follows.
         write(&mut pair, 400, 50);
         heal(&mut pair);
         at(&mut pair, ms(5000));
@@ -243,7 +243,7 @@ fn skips_outside_the_window_are_dropped_and_counted() {
         assert_eq!(tell(&mut pair, next, 0), (100, 3), "{keys}: that is past");
         assert_eq!(tell(&mut pair, next, u32::MAX), (100, 3), "{keys}: that as well");
         assert_eq!(tell(&mut pair, next, 10), (110, 3), "{keys}");
-        // Nothing is behind the end.
+        // No data follows the end.
         let flags = Flags::AFIN;
         let end =
             Segment { flags, sequence: next.wrapping_add(50), payload: vec![], timestamp: 100_000, ..question.clone() };
@@ -400,19 +400,19 @@ impl Play {
             "told of what is skipped"
         );
         assert!(pair.log.iter().all(|sent| sent.2.mack.is_some() || sent.2.wire_bytes() <= 300));
-        // A coded block may be complete before all of its data went out.
+        // A coded block may be complete before all of its data was sent.
         let is_coded = config.coded.is_some();
         assert!(is_coded || pair.ends.iter().all(|end| end.dropped().forged == 0));
     }
 }
 
-/// Seeds of connections whose numbers come round within their first kilobytes.
+/// Seeds of connections whose sequence numbers wrap within their first kilobytes.
 fn wrapping_seeds() -> Vec<u64> {
     let is_late = |seed: &u64| (split_mix64(*seed) >> 16) as u32 > u32::MAX - 2_000;
     (0..).filter(is_late).take(8).collect()
 }
 
-/// `make soak` asks for more.
+/// `make soak` runs more.
 fn plays() -> u64 {
     let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
     (wanted.unwrap_or(0) * 10).max(20_000)

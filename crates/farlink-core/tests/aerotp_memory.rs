@@ -1,5 +1,5 @@
-//! What an AeroTP connection takes of memory, counted by the allocator: idle, with a peer that is half open, over a long life, and
-//! whatever a forger sends: `docs/aerotp.md`, `[B6]`, `[B7]`, `[B9]`, `[K8]`.
+//! Memory of an AeroTP connection, counted by the allocator: idle, with a half-open peer, over a long life, and under
+//! any forged segments: `docs/aerotp.md`, `[B6]`, `[B7]`, `[B9]`, `[K8]`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// One test at a time counts.
+/// Lets only one test count at a time.
 static COUNTING: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -47,7 +47,7 @@ fn keys(mode: &str, buffer_bytes: u64) -> Value {
     keys
 }
 
-/// Somebody who sends what fits: one tag, any place of the stream that begins at 0.
+/// A forger that knows the tag and may use any position of the stream, which begins at 0.
 struct Forger {
     side: Box<Side>,
     before: usize,
@@ -88,7 +88,7 @@ impl Forger {
         while self.side.poll_transmit(self.now).is_some() {}
     }
 
-    /// Bytes that the side takes now.
+    /// Bytes that the side uses now.
     fn taken(&self) -> usize {
         ALLOCATED.current_usage() - self.before
     }
@@ -98,9 +98,9 @@ impl Forger {
         while self.side.poll_event().is_some() {}
     }
 
-    /// Everything that could fill memory, within the first `reach` bytes of the stream.
+    /// All kinds of segments that could fill memory, within the first `reach` bytes of the stream.
     fn flood(&mut self, reach: u64) {
-        // Pieces of a byte with gaps between them, then in order, and nobody reads.
+        // Pieces of a byte with gaps between them, then in order, while nobody reads.
         for position in (1..reach).step_by(2).take(40_000).chain(0..reach.min(300_000)) {
             self.send(position, 1, None);
         }
@@ -108,7 +108,7 @@ impl Forger {
         for position in (300_000..reach).rev().step_by(1000) {
             self.send(position, 1000, None);
         }
-        // Blocks of one symbol, of many small ones, of few large ones; more of each symbol than a block wants.
+        // Blocks of one symbol, of many small ones, of few large ones, with more symbols than each block needs.
         for (symbols, symbol_bytes) in
             [(1, 1), (1, LARGEST as u16), (8192, 1), (100, 40), (4, 5_000), (250, 1400), (1000, 1024)]
         {
@@ -125,14 +125,14 @@ impl Forger {
                 }
             }
         }
-        // Later and later pieces, which nothing has room for.
+        // Pieces ever further beyond the window.
         for n in 0..100_000 {
             self.send(reach + 10 * n, 1, None);
         }
     }
 }
 
-/// What a receiver takes at most, and the segment at hand with a copy of it. `[B9]`
+/// Upper limit of a receiver's memory, plus the current segment and a copy of it. `[B9]`
 fn most_bytes(mode: &str, window: usize) -> usize {
     2 * LARGEST
         + match mode {
@@ -176,7 +176,7 @@ fn a_half_open_peer_uses_no_more_memory_than_allowed() {
     }
 }
 
-/// Of any mode, whatever comes: some times the window.
+/// In every mode, the limit is a few times the window.
 #[test]
 fn a_flood_uses_a_few_times_the_window() {
     let _alone = alone();
@@ -193,7 +193,7 @@ fn a_flood_uses_a_few_times_the_window() {
     }
 }
 
-/// Two sides, a network that loses, repeats and reorders, readers and writers that come and go.
+/// Two sides, a network that loses, duplicates and reorders, readers and writers that pause.
 struct Life {
     ends: Box<[Side; 2]>,
     under_way: Vec<(usize, Segment<Vec<u8>>)>,
@@ -230,7 +230,7 @@ impl Life {
                 }
             }
             _ if !self.under_way.is_empty() => {
-                // Mostly the oldest one.
+                // Mostly the oldest segment.
                 let most = if self.rng.chance(0.1) { self.under_way.len() } else { 1 };
                 let at = self.rng.below(most as u64) as usize;
                 let (to, segment) = self.under_way[at].clone();
@@ -253,7 +253,7 @@ impl Life {
     }
 }
 
-/// Steps of a life in `make test`; `make soak` asks for a million.
+/// Steps of a life in `make test`; `make soak` runs a million.
 fn steps() -> u64 {
     if std::env::var_os("PROPTEST_CASES").is_some() { 1_000_000 } else { 200_000 }
 }

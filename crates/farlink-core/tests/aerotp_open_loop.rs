@@ -1,4 +1,4 @@
-//! AeroTP without acknowledgements: what may be switched while a connection lasts, classes and deadlines of messages.
+//! AeroTP without acknowledgements: settings that may change during a connection, classes and deadlines of messages.
 
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::Pairs;
@@ -11,7 +11,7 @@ fn pair(keys: &Value) -> (Side<Virtual>, Side<Virtual>) {
     config.pair(1)
 }
 
-/// Length on the wire, class and parity of what goes out next.
+/// Wire length, class and parity of the next packet.
 fn sent(side: &mut Side<Virtual>, now: Time) -> Option<(u32, u8, u16)> {
     let sent = side.poll_transmit(now)?;
     assert_eq!(sent.class.0, sent.packet.class);
@@ -32,7 +32,7 @@ fn codes_are_switched_from_one_segment_to_the_next() {
     sender.connection_mut().set_mode(Mode::QuasiReliable).unwrap();
     assert_eq!(sender.connection().fec_words(), 8, "as configured");
     assert_eq!(sender.connection_mut().set_fec_words(257), Err(SwitchError::TooMuchParity { words: 257, most: 256 }));
-    // Whatever the mode of a segment, it is of the same stream.
+    // Segments of all modes belong to the same stream.
     receiver.handle_packet(Time::ZERO, &plain, Rx::default());
     assert_eq!(receiver.poll_event(), Some(Event::Connected));
     assert_eq!(receiver.poll_event(), Some(Event::Skipped(u64::from(1416_u32 + 1048))));
@@ -58,7 +58,7 @@ fn messages_are_sent_by_class_and_carry_it() {
     }
     assert_eq!(sent(&mut sender, Time::ZERO), Some((344, 0, 0)));
     assert_eq!(sender.poll_timeout(), Some(Time::ZERO), "more is ready");
-    // The class takes an optional field; the message of class 1 is too old by now.
+    // The class takes an optional field; the message of class 1 has expired by now.
     assert_eq!(sent(&mut sender, Time::from_secs(1)), Some((148, 3, 0)));
     assert_eq!(sender.poll_event(), Some(Event::Expired(200)));
     assert_eq!(sender.connection_mut().write_class(Time::ZERO, 8, &mut Virtual(1)), Err(SwitchError::NoSuchClass(8)));

@@ -25,17 +25,17 @@ fn resize(net: &mut Net, bytes: u64) {
     }
 }
 
-/// What may be on the path, and what a path loses.
+/// Packet sizes of both sides, and the losses of the path.
 #[derive(Clone, Debug)]
 struct Path {
-    /// Largest packet that a side may send; symbols of coded blocks keep their length, which this is then.
+    /// Largest packet that a side may send; symbols of coded blocks keep this length.
     most_bytes: Rc<Cell<u32>>,
     loss: f64,
-    /// Whether what is under way is lost where it has become too long.
+    /// Whether packets in flight that have become too long are lost.
     is_strict: bool,
 }
 
-/// Plays a transfer whose packet size is another one at each of these times, in ms.
+/// Plays a transfer whose packet size changes at each of these times, in ms.
 fn transfer(keys: &Value, seed: u64, path: &Path, changes: &[(u64, u64)], bytes: usize) -> Net {
     let config = config(keys);
     path.most_bytes.set(config.packet_bytes.whole() as u32);
@@ -154,7 +154,7 @@ fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
     }
 }
 
-/// `[S3]`: the symbols of a block under way keep their length; those of the next blocks have the new one.
+/// `[S3]`: the symbols of a block in flight keep their length; those of the next blocks have the new one.
 #[test]
 fn a_coded_stream_uses_the_new_size_from_the_next_block_on() {
     let keys = json!({ "packet_bytes": 1000, "rate_bps": 1e6, "coded": { "block_symbols": 10 } });
@@ -167,7 +167,7 @@ fn a_coded_stream_uses_the_new_size_from_the_next_block_on() {
         net.run_until(Time::from_secs(100));
         assert_eq!(net.received[1], 200_000);
         let lengths: Vec<u32> = net.log[before..].iter().map(|sent| sent.2.wire_bytes()).collect();
-        // A source symbol leaves room for its description, which not each of them has.
+        // Every source symbol leaves room for a description, although not every one carries it.
         let is_new = |bytes: u32| (size - 20..=size).contains(&bytes);
         let old = lengths.iter().take_while(|&&bytes| !is_new(bytes)).count();
         assert!(old < 40, "the open block closes: {old}");
@@ -194,7 +194,7 @@ fn sizes_without_room_for_payload_are_refused() {
     }
 }
 
-/// `[S5]`: parity that does not fit any more shrinks; what fits is allowed again later.
+/// `[S5]`: parity that no longer fits is reduced, and may grow again later.
 #[test]
 fn parity_fits_into_the_packet() {
     let keys = json!({ "mode": "quasi-reliable", "fec_words": 100 });

@@ -1,4 +1,4 @@
-//! AeroTP when one side begins anew and the other knows the earlier one.
+//! AeroTP when one side restarts and the other still has the earlier connection.
 
 use crate::aerotp::{cut_all, cut_off, established, last_of, net, packets, restarted, restore, wait, write};
 use crate::pair::ONE_WAY;
@@ -8,7 +8,7 @@ use farlink_core::{Endpoint, Event, Rx, Stream};
 use farlink_fec::awgn::split_mix64;
 use serde_json::json;
 
-/// `[C13]`, `[C14]`: a listener that began anew knows nothing, and says so.
+/// `[C13]`, `[C14]`: a restarted listener does not know the connection and answers with a reset.
 #[test]
 fn a_restarted_listener_resets() {
     let mut net = established(json!({}));
@@ -48,7 +48,7 @@ fn a_restarted_opener_is_served() {
     net.write_all(0, 500, 500);
     wait(&mut net, 1.0);
     assert_eq!(net.events[1][..2], [Event::Aborted(Abort::PeerRestarted), Event::Connected]);
-    // What the first one sent comes late: it is of the past. `[C11]`
+    // Segments of the first opener arrive late and are recognised as outdated. `[C11]`
     assert!(old.flags.has(Flags::ASYN));
     net.ends[1].handle_packet(net.now, &old, Rx::default());
     net.pump(1);

@@ -1,8 +1,9 @@
-//! AeroTP's reliable mode over random schedules of loss, repetition, delay, outages with and without hints, restarts of either
-//! side, segments from long ago, and sequence numbers that come round: `docs/aerotp.md`, `[R1]`, `[C12]`, `[C20]`.
+//! AeroTP's reliable mode over random schedules of loss, duplication, delay, outages with and without hints, restarts
+//! of either side, very old segments, and wrapping sequence numbers: `docs/aerotp.md`, `[R1]`, `[C12]`, `[C20]`.
 //!
-//! What a side reads is a beginning of what one incarnation of its peer wrote, but for what a deadline made it skip. Without restarts everything arrives and both sides
-//! close; with them each closes, reports, or listens.
+//! The data that a side reads is a prefix of the data that one incarnation of its peer wrote, except for data skipped
+//! at a deadline. Without restarts everything arrives and both sides close; with restarts each side closes, reports an
+//! error, or listens.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,13 +16,13 @@ use farlink_core::{Endpoint, Event, LinkHint, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
 use serde_json::json;
 
-/// Schedules in `make test`; `make soak` asks for more.
+/// Schedules in `make test`; `make soak` runs more.
 fn schedules() -> u64 {
     let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
     (wanted.unwrap_or(0) * 20).max(40_000)
 }
 
-/// Something that happens to the whole pair.
+/// An event that affects the whole pair.
 #[derive(Clone, Copy, Debug)]
 enum Incident {
     Outage {
@@ -31,7 +32,7 @@ enum Incident {
         is_told: bool,
     },
     Restart(usize),
-    /// A segment that was sent at any time before arrives.
+    /// An arbitrary earlier segment arrives.
     Old,
 }
 
@@ -40,7 +41,7 @@ struct Trouble {
     loss: f64,
     twice: f64,
     longest_delay_ms: u64,
-    /// Nothing is lost any more.
+    /// Losses end.
     calm: Time,
 }
 
@@ -48,14 +49,14 @@ struct Trouble {
 struct App {
     incarnation: u32,
     is_connected: bool,
-    /// What was skipped is nothing.
+    /// Skipped bytes do not count.
     read: Vec<Option<u8>>,
     is_closed: bool,
     is_aborted: bool,
     has_reported: bool,
 }
 
-/// A segment under way, and to which side.
+/// A segment in flight, and the side to which it goes.
 type Arrival = (usize, Segment<Vec<u8>>);
 
 struct World {
@@ -69,7 +70,7 @@ struct World {
     is_out: bool,
     under_way: BTreeMap<(Time, u64), Arrival>,
     incidents: BTreeMap<(Time, u64), Incident>,
-    /// What was sent, and to whom: some of it.
+    /// Some of the sent segments, with their destinations.
     sent: Vec<(usize, Segment<Vec<u8>>)>,
     count: u64,
     restarts: u32,
@@ -80,7 +81,7 @@ fn byte(side: usize, incarnation: u32, at: usize) -> u8 {
     ((at * step + side * 101 + incarnation as usize * 53) % 251) as u8
 }
 
-/// Seeds of connections whose numbers come round within their first kilobytes.
+/// Seeds of connections whose sequence numbers wrap within their first kilobytes.
 fn wrapping_seeds() -> Vec<u64> {
     let is_late = |seed: &u64| (split_mix64(*seed) >> 16) as u32 > u32::MAX - 2_000;
     (0..).filter(is_late).take(8).collect()
@@ -109,7 +110,7 @@ impl World {
         if has_deadline {
             let mut rng = Rng::for_component(number, 0, "deadline");
             keys["deadline_s"] = json!(0.01 + if rng.chance(0.5) { rng.uniform() } else { 20.0 * rng.uniform() });
-            // Longer than any outage. A side whose peer was replaced before it noticed asks until then.
+            // Longer than any outage. A side that has not noticed the replacement of its peer sends probes until then.
             keys["give_up_after_s"] = json!(500);
         }
         let config: AerotpConfig = serde_json::from_value(keys).unwrap();
@@ -150,7 +151,7 @@ impl World {
         let at = |world: &mut World| world.now + Time::from_millis(world.rng.below(span + 1));
         if self.rng.chance(0.3) {
             let from = at(self);
-            // Few of minutes: probes go out all the time.
+            // Few outages of minutes, because probes are sent all the time.
             let longest_ms = if self.rng.chance(0.02) { 300_000 } else { 4_000 };
             let until = from + Time::from_millis(1 + self.rng.below(longest_ms));
             let is_told = self.rng.chance(0.5);
@@ -181,7 +182,7 @@ impl World {
         self.ends[side].close(self.now);
     }
 
-    /// The next connection of an application that is told of the end of the one before.
+    /// Opens the next connection after the application was informed of the end of the last one.
     fn renew(&mut self, side: usize, has_reported: bool) {
         let incarnation = self.apps[side].incarnation + 1;
         self.apps[side] = App { incarnation, has_reported, ..App::default() };
@@ -229,7 +230,7 @@ impl World {
         }
     }
 
-    /// What was read is a beginning of what one incarnation of the peer wrote.
+    /// The data read is a prefix of the data written by one incarnation of the peer.
     fn check(&self, side: usize) {
         let (read, peer) = (&self.apps[side].read, 1 - side);
         let is_of = |incarnation: &u32| {

@@ -1,4 +1,4 @@
-//! The example `aerotp_udp`: a file between two processes over real sockets.
+//! The example `aerotp_udp`: sends a file between two processes over real sockets.
 
 #![expect(clippy::disallowed_methods, reason = "processes take real time")]
 
@@ -8,11 +8,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const BYTES: usize = 8 << 20;
-/// Far more than it takes.
+/// Far longer than a test takes.
 const LONGEST: Duration = Duration::from_secs(120);
 
 fn program() -> Command {
-    // Examples lie beside the folder of the tests.
+    // Examples are built beside the folder of the tests.
     let tests = std::env::current_exe().unwrap();
     let example = tests.parent().and_then(Path::parent).unwrap().join("examples/aerotp_udp");
     assert!(example.is_file(), "{} is missing: cargo build -p farlink-core --examples", example.display());
@@ -26,7 +26,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A port of this machine that nobody uses now.
+/// An unused port of this machine.
 fn address() -> String {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
@@ -46,7 +46,7 @@ fn start(arguments: &[&str], folder: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// What a process said, once it has ended by itself.
+/// Output of a process that has ended by itself.
 fn finish(mut child: Child) -> Output {
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -63,7 +63,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The first number in front of a word.
+/// The number before the first occurrence of a word.
 fn number(output: &Output, word: &str) -> u64 {
     let text = text(&output.stdout);
     let before = text.split(word).next().unwrap();
@@ -116,7 +116,7 @@ fn several_files_arrive_at_one_host() {
     }
     let address = address();
     let receiver = start(&["receive", &address, "copy", "--files", "3", "--drop", "0.02"], &folder);
-    // Slow enough that all three are under way together.
+    // Slow enough that all three transfers overlap.
     let rate = ["--rate", "2e7", "--drop", "0.02"];
     let senders: Vec<Child> =
         (0..3).map(|n| start(&[&["send", &format!("file{n}"), &address], &rate[..]].concat(), &folder)).collect();
@@ -132,7 +132,7 @@ fn several_files_arrive_at_one_host() {
     assert_eq!(names(&folder).len(), 6, "nothing else is left");
 }
 
-/// A sender that goes away leaves its place to another one.
+/// When a sender ends, another one can connect.
 #[test]
 fn a_host_waits_for_another_sender() {
     let folder = folder("udp-another");
@@ -144,7 +144,7 @@ fn a_host_waits_for_another_sender() {
     std::thread::sleep(Duration::from_millis(700));
     first.kill().unwrap();
     first.wait().unwrap();
-    // The host asks a silent sender whether it is still there, and gives it up after `--wait`.
+    // The host probes a silent sender and gives it up after `--wait`.
     std::thread::sleep(Duration::from_millis(2000));
     let second = finish(start(&["send", "file", &address], &folder));
     assert!(second.status.success(), "{second:?}");
@@ -182,7 +182,7 @@ fn a_stopped_receiver_leaves_no_file() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(names(&folder)[0].ends_with(".part"), "{:?}", names(&folder));
-    // Ctrl-C; the signal is caught before the file is made.
+    // Ctrl-C; the handler is installed before the file is created.
     assert!(Command::new("kill").args(["-INT", &receiver.id().to_string()]).status().unwrap().success());
     let output = finish(receiver);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(130), "interrupted\n"));

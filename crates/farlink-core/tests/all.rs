@@ -1,5 +1,5 @@
-//! All tests of the crate's public interface in one program: each program more is the crate compiled and linked once more.
-//! `aerotp_memory` counts what the process allocates and therefore runs alone.
+//! All tests of the crate's public interface in one program, because each further program compiles and links the crate
+//! again. `aerotp_memory` counts the allocations of the process and therefore runs alone.
 
 mod aerotp;
 mod aerotp_acceptor;

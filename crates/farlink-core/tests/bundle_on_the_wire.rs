@@ -1,4 +1,5 @@
-//! Real packets through the sender of a bundle: every fragment is encoded, carried by a line of this test, decoded and reassembled.
+//! Real packets through the sender of a bundle: every fragment is encoded, carried by a line of this test, decoded and
+//! reassembled.
 
 use std::collections::VecDeque;
 
@@ -16,11 +17,11 @@ use serde_json::{Value, json};
 const RATE: f64 = 1000.0;
 const DELAY: Time = Time::from_millis(300);
 
-/// What a line carries: a frame of bytes, and what the sender wants to know of it when it is lost.
+/// A frame of bytes on a line, and the fragment that the sender needs if it is lost.
 struct Frame {
     bytes: Bytes,
     fragment: Fragment<Piece<Bytes>>,
-    /// When its last bit has left, and when it has arrived.
+    /// When its last bit has left the line, and when it arrives.
     end: Time,
     arrival: Time,
 }
@@ -31,7 +32,7 @@ struct Line {
     frames: VecDeque<Frame>,
 }
 
-/// Lines that take one frame beside the one that they send.
+/// Lines that hold one frame in addition to the one being sent.
 struct Wires {
     numbering: Numbering,
     lines: Vec<Line>,
@@ -101,11 +102,11 @@ impl Lines<Bytes> for Wires {
     }
 }
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug, Default)]
 struct Run {
     delivered: Vec<Bytes>,
-    /// What the sender says became of packets that a line lost as it went down.
+    /// The sender's outcomes of packets that a line lost when it went down.
     cut: usize,
     losses: usize,
     still_waiting: bool,
@@ -179,7 +180,7 @@ fn run(config: &Value, packets: &[Bytes], lines: usize, (loss, drop_after_s): (f
     result
 }
 
-/// Packets that tell which they are.
+/// Packets that carry their own numbers.
 fn packets(sizes: &[usize]) -> Vec<Bytes> {
     let content =
         |(n, &size): (usize, &usize)| (0..size.max(2)).map(|at| (n >> (8 * (at % 2))) as u8 ^ at as u8).collect();
@@ -222,7 +223,7 @@ proptest! {
         for packet in &result.delivered {
             let at = sent.iter().position(|other| other == packet);
             prop_assert!(at.is_some(), "{} bytes came out that nobody sent: {}", packet.len(), config);
-            // A packet under a new number may come behind later ones; under its old one it may not.
+            // A packet with a new number may follow later ones; one with its old number may not.
             prop_assert!(at > last || on_drop == "requeue" && peer == "rfc1990", "out of order: {}", config);
             last = at.max(last);
         }
@@ -260,7 +261,7 @@ proptest! {
     }
 }
 
-/// The runs above do lose frames and drop lines, so that what they say is not empty.
+/// Checks that the runs above lose frames and drop lines.
 #[test]
 fn the_lines_of_these_tests_lose_and_drop() {
     let sent = packets(&[700; 60]);

@@ -1,5 +1,5 @@
-//! Bundles in virtual time: whatever happens to lines, every packet comes out once or is known to be lost, in order if it has a
-//! number, and no faster than the lines can carry it.
+//! Bundles in virtual time: whatever happens to lines, every packet is delivered once or reported as lost, in order if
+//! it has a number, and no faster than the lines can carry it.
 
 use farlink_core::bundle::{BundleConfig, EmulatedBundle, LineConfig, OnDrop, Outcome};
 use farlink_core::link::QueueLimit;
@@ -7,7 +7,7 @@ use farlink_core::{Rng, Time, Virtual};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What came of packets: when, which, and whether they came out.
+/// Outcomes of packets: time, packet, and whether it was delivered.
 type Log = Vec<(Time, usize, Outcome)>;
 
 /// Lines of a rate in bit/s and a delay in s.
@@ -28,7 +28,7 @@ fn bundle(config: &Value, of: &[(f64, f64)], limit: QueueLimit, seed: u64) -> Em
     EmulatedBundle::new(&config, &lines, limit, Rng::for_component(seed, 0, "hop.forward"), &hop)
 }
 
-/// Packets of so many bytes at their times (in ms), until nothing more happens; those that found no room are missing.
+/// Sends packets of this length at these times (in ms) and runs to the end. Packets that found no room are missing.
 fn carry(bundle: &mut EmulatedBundle<Virtual>, packets: &[(u64, u32)], until: Time) -> Log {
     let mut log = Vec::new();
     let mut places: Vec<usize> = Vec::new();
@@ -67,7 +67,7 @@ fn delivered(log: &Log) -> Vec<usize> {
     log.iter().filter(|entry| entry.2 == Outcome::Delivered).map(|entry| entry.1).collect()
 }
 
-/// What was lost with a call.
+/// Packets lost with a call.
 fn cut(log: &Log) -> Vec<usize> {
     log.iter().filter(|entry| entry.2 == Outcome::Cut).map(|entry| entry.1).collect()
 }
@@ -94,8 +94,8 @@ fn eight_lines_carry_eight_times_as_much() {
     }
 }
 
-/// A call that drops takes a number with it, and the line that is up again has delivered none: what waits behind the number comes out
-/// after the delay of a line and twice the time that it needs for the longest packet, unless the scenario says otherwise.
+/// A dropped call loses a number, and the reconnected line has delivered none. Packets behind the gap are delivered
+/// after the delay of a line and twice its time for the longest packet, unless the scenario sets another time.
 #[test]
 fn the_wait_for_a_number_lost_with_a_call_is_limited() {
     let waited_s = |more: Value, mrru_bytes: f64| {
@@ -111,7 +111,7 @@ fn the_wait_for_a_number_lost_with_a_call_is_limited() {
     assert!(is_near(waited_s(json!({}), 1500.0), 0.5 + 2.0 * 1.5), "{:?}", waited_s(json!({}), 1500.0));
     assert!(is_near(waited_s(json!({}), 3000.0), 0.5 + 2.0 * 3.0));
     let arq = json!({ "arq": { "frame_bytes": 100, "window_frames": 10, "loss": 0, "loss_again": 0.5 } });
-    // 11 frames arrive 0.08 s later than the packet alone; the longest has 16.
+    // 11 frames arrive 0.08 s later than the packet alone; the longest packet has 16 frames.
     assert!(is_near(waited_s(arq, 1500.0), 0.08 + 0.5 + 2.0 * 1.6));
     assert!(is_near(waited_s(json!({ "reorder_timeout_s": 7 }), 1500.0), 7.0));
     assert_eq!(waited_s(json!({ "reorder_timeout_s": "never" }), 1500.0), None);
@@ -129,7 +129,7 @@ fn fragments_shorten_the_delay_of_one_packet() {
     assert!(cut > 0.625 && cut < 0.64, "{cut}");
 }
 
-/// A fast line and a slow one: numbered packets come out in order, others as they arrive.
+/// A fast line and a slow one: numbered packets are delivered in order, others as they arrive.
 #[test]
 fn numbers_keep_the_order() {
     let of = [(80e3, 0.1), (8e3, 1.0)];
@@ -193,7 +193,7 @@ fn a_drop_loses_or_requeues_the_packets_of_its_line() {
     let mut loses =
         bundle(&json!({ "lines": 2, "calls": calls, "on_drop": "lose" }), &[LINE; 2], QueueLimit::Unlimited, 1);
     let log = carry(&mut loses, &packets, Time::from_secs(90));
-    // It held packets 2 (sent, and arriving at 2.54 s), 4, 6 and 8.
+    // The line held packets 2 (sent, and arriving at 2.54 s), 4, 6 and 8.
     assert_eq!(cut(&log), [2, 4, 6, 8]);
     assert!(delivered(&log).windows(2).all(|two| two[0] < two[1]));
     let mut requeues =
@@ -231,7 +231,8 @@ fn until_a_drop_is_noticed_more_packets_are_lost() {
     let config = |on_drop: &str| json!({ "lines": 1, "calls": calls, "on_drop": on_drop });
     let mut loses = bundle(&config("lose"), &[LINE], QueueLimit::Unlimited, 1);
     let log = carry(&mut loses, &packets, Time::from_secs(400));
-    // One has arrived at 1.5 s. At 6.2 s six have been sent and three are held; three wait for a line that is up.
+    // One packet has arrived at 1.5 s. At 6.2 s six have been sent and three are held; three wait for a line that is
+    // up.
     assert_eq!(delivered(&log), [0]);
     assert_eq!(cut(&log), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert!(log[1..].iter().all(|entry| entry.0 == Time::from_millis(6_200)), "{log:?}");
@@ -274,15 +275,15 @@ fn members_have_settings_of_their_own() {
     let mut bundle =
         EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "forward"), &hop);
     let log = carry(&mut bundle, &[(0, 1000); 8], Time::from_secs(4));
-    // Each of two lines holds one packet, the fast one three; the rest waits in front. At 2 s four have gone over the fast one, and one
-    // of each of the others is on its way.
+    // Each slow line holds one packet, the fast one three; the others wait in the queue. At 2 s four have left the fast
+    // line, and one from each slow line is in flight.
     assert_eq!(cut(&log).len(), 2, "{log:?}");
     let availability = bundle.availability(Time::from_secs(4));
     assert_eq!((availability.all_s, availability.any_s, availability.lines_s, availability.drops), (2.0, 4.0, 8.0, 2));
 }
 
-/// Of four slow lines and one that is four times as fast, none may stand idle while packets wait: the fast line is worth waiting for
-/// only as long as it would bring those behind, too.
+/// Four slow lines and a line four times as fast: none may be idle while packets wait. Waiting for the fast line pays
+/// only if it would deliver the packets behind as well.
 #[test]
 fn slow_lines_are_used_while_packets_are_queued() {
     let of = [(8e3, 0.5), (8e3, 0.5), (8e3, 0.5), (8e3, 0.5), (32e3, 0.5)];
@@ -332,12 +333,14 @@ fn the_queue_has_its_configured_length() {
     assert_eq!(bundle.counts().peak_waiting_bytes, 3000);
 }
 
-/// 5.2 of the thesis: what a drop costs is what the modems hold and what is on the way: with 2 modems' buffers ... here of one side.
+/// Section 5.2 of the thesis: a drop loses the packets in the modems and those in flight. Here only one side is
+/// modelled.
 #[test]
 fn buffers_of_modem_and_port_limit_the_packets_on_a_line() {
     let config = json!({ "lines": 1, "line_packets": 100, "modem_bytes": 2048, "serial_bytes": 4096 });
     let mut bundle = bundle(&config, &[LINE; 1], QueueLimit::Packets(1), 1);
-    // Six of 1,000 bytes with their headers fit in 6,144 bytes less 1,000 of headers and escapes: one goes out, five wait with it.
+    // Six packets of 1,000 bytes with their headers fit into 6,144 bytes less 1,000 for headers and escapes: one is
+    // being sent, five wait.
     let log = carry(&mut bundle, &[(0, 1000); 50], Time::NEVER);
     assert_eq!(log.len(), 6 + 1);
 }
@@ -361,7 +364,7 @@ fn a_sequence_of_packets_that_are_too_long_frees_every_slot() {
         assert_eq!((log.len(), delivered(&log).len()), (1000, 0), "{cut}");
         assert_eq!(bundle.poll_timeout(), Time::NEVER);
     }
-    // As long as they come without a break, no more places are taken than packets are on lines.
+    // While packets arrive without a pause, no more slots are used than there are packets on lines.
     let mut bundle = bundle(&json!({ "lines": 2, "mrru_bytes": 1000 }), &[LINE; 2], QueueLimit::Unlimited, 1);
     let mut highest = 0;
     for n in 0..1000 {
@@ -387,11 +390,11 @@ fn requeued_packets_delay_no_others() {
     let (told, plain) = (of("farlink"), of("rfc1990"));
     assert_eq!(delivered(&told), (0..12).collect::<Vec<_>>());
     assert_eq!(delivered(&plain), [0, 1, 3, 5, 7, 9, 2, 4, 6, 8, 10, 11]);
-    // Twelve packets of a little more than a second, two of them over the line that is gone.
+    // Twelve packets of a little more than a second each, two of them over the line that has dropped.
     for log in [&told, &plain] {
         assert!(last(log) < 11.9, "{}", last(log));
     }
-    // The last packets of a burst, in silence on the other lines: they are there when they can be.
+    // The last packets of a burst arrive without delay although the other lines are silent.
     let calls = json!({ "schedule": [[[1.0, 1e6]], [], []] });
     for peer in ["farlink", "rfc1990"] {
         let config = json!({ "lines": 3, "calls": calls, "on_drop": "requeue", "peer": peer });
@@ -401,7 +404,8 @@ fn requeued_packets_delay_no_others() {
     }
 }
 
-/// When the last of so many packets of 1500 bytes is there, all of them waiting from the beginning, and how many fragments there were.
+/// When the last of `packets` packets of 1500 bytes, all queued at the start, is delivered, and the number of
+/// fragments.
 fn drained(config: &Value, of: &[(f64, f64)], packets: usize) -> (f64, f64) {
     let mut bundle = bundle(config, of, QueueLimit::Unlimited, 1);
     let at = last(&carry(&mut bundle, &vec![(0, 1_500); packets], Time::NEVER));
@@ -476,7 +480,7 @@ proptest! {
         let out = delivered(&log);
         let is_ordered = config["header"] != "none" && config["on_drop"] == "lose";
         prop_assert!(!is_ordered || out.windows(2).all(|two| two[0] < two[1]), "{:?}", out);
-        // No packet is faster than the fastest line, and the log is in the order of time.
+        // No packet is faster than the fastest line, and the log is in order of time.
         for &(at, number, outcome) in &log {
             let (ms, bytes) = packets[number];
             let fastest = lines.iter().map(|&(rate, delay)| f64::from(bytes) * 8.0 / rate + delay).fold(f64::INFINITY, f64::min);
@@ -485,7 +489,7 @@ proptest! {
             prop_assert!(outcome != Outcome::Delivered || is_cut || waited >= fastest - 1e-9, "{} {}", waited, fastest);
         }
         prop_assert!(log.windows(2).all(|two| two[0].0 <= two[1].0));
-        // Whoever was taken has an end, but for those that wait for a number that is missing and nobody gives up.
+        // Every accepted packet ends, except for those behind a missing number that the receiver never gives up.
         let availability = bundle.availability(end);
         let total = end.as_secs_f64();
         prop_assert!(availability.all_s <= availability.any_s + 1e-6 && availability.any_s <= total + 1e-6);
@@ -517,7 +521,7 @@ proptest! {
         let is_ordered = out.is_sorted();
         out.sort_unstable();
         prop_assert_eq!(out, (0..packets.len()).collect::<Vec<_>>());
-        // Old numbers keep the order.
+        // With old numbers, packets stay in order.
         prop_assert!(is_ordered || is_plain || config["header"] == "none");
     }
 
@@ -536,8 +540,8 @@ proptest! {
         if config["header"] != "none" {
             config["reorder_timeout_s"] = 30.into();
         }
-        // What goes again until it arrives needs calls that outlast it, and an ARQ that does not give it up: frames of ten bytes,
-        // one at a time, take minutes.
+        // Requeued packets arrive only if calls last longer than they need, and if the ARQ does not give them up:
+        // frames of ten bytes, one at a time, take minutes.
         if config["on_drop"] == "requeue" {
             let up_s = config["calls"]["up"]["mean_s"].as_f64().unwrap();
             config["calls"]["up"]["mean_s"] = up_s.max(1000.0).into();
@@ -575,7 +579,7 @@ proptest! {
         let mut fragmented = config.clone();
         fragmented["packets"] = "fragmented".into();
         let ((whole_s, _), (cut_s, fragments)) = (drained(&config, &of, packets), drained(&fragmented, &of, packets));
-        // Eight bytes and their escapes for each fragment beyond the first of a packet.
+        // Eight bytes and their escapes for each fragment after the first of a packet.
         let headers = (fragments / packets as f64 - 1.0) * 8.1 / 1_520.0;
         prop_assert!(cut_s <= whole_s * (1.02 + headers), "{} s, whole {} s, headers {}", cut_s, whole_s, headers);
     }

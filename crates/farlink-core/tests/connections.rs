@@ -1,4 +1,4 @@
-//! Two TCP connections over a network that loses, repeats, reorders and delays: the stream arrives, byte for byte.
+//! Two TCP connections over a network that loses, duplicates, reorders and delays: the stream arrives, byte for byte.
 
 use crate::pair;
 use crate::pair::{Content, Pair, configs, count, faults, small};
@@ -35,7 +35,7 @@ proptest! {
         transfer::<Vec<u8>>(&config, seed, &faults, bytes, piece).assert_done(bytes);
     }
 
-    /// The engine carries lengths, the wire bytes: the same machine, step by step.
+    /// The simulator carries lengths and the wire bytes; both give the same steps.
     #[test]
     fn lengths_and_bytes_behave_alike(
         config in configs(), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
@@ -94,7 +94,7 @@ fn losing(config: &TcpConfig, bytes: usize, segments: &[usize]) -> Pair<Virtual>
     let mss = config.segment_bytes.whole() as usize;
     let mut faults = Vec::new();
     for segment in segments {
-        // Where the segment is in the order of everything sent, given the losses before it.
+        // Index of the segment among all sent ones, given the losses before it.
         let pair = transfer::<Virtual>(config, 0, &faults, [bytes, 0], usize::MAX);
         let seq = 1 + (segment * mss) as u32;
         let is_it = |(_, side, sent): &pair::Sent| *side == 0 && sent.seq == seq && sent.payload.0 > 0;
@@ -122,14 +122,15 @@ fn one_way() -> TcpConfig {
 #[test]
 fn sack_recovers_from_a_loss_at_the_recovery_point() {
     let config = one_way();
-    // How many segments limited transmit adds before the recovery is no business of this test: one of these is first.
+    // The number of segments that limited transmit adds before the recovery does not matter here: one of these is
+    // first.
     for second in 20..40 {
         let pair = losing(&config, 20_000, &[8, second]);
         assert_eq!(pair.ends[0].counters().timeouts, 0, "segments 8 and {second} lost");
     }
 }
 
-/// RFC 6675, section 4: the rescue retransmission leaves HighRxt alone, so holes below it are still repaired.
+/// RFC 6675, section 4: the rescue retransmission does not change HighRxt, so holes below it are still repaired.
 #[test]
 fn sack_repairs_the_holes_below_a_rescue_retransmission() {
     let pair = losing(&one_way(), 2_000, &[9, 16, 17, 18, 19]);
@@ -147,7 +148,7 @@ fn a_fin_after_a_gap_is_kept() {
         }
         assert_eq!(pair.ends[0].counters().timeouts, 0, "{variant:?}");
         let is_fin = |sent: &&pair::Sent| sent.1 == 0 && sent.2.flags.has(Flags::FIN);
-        // Tahoe goes back to the loss and sends everything behind it again; no SACK block reports a FIN.
+        // Tahoe returns to the loss and sends everything after it again; no SACK block reports a FIN.
         assert!(
             matches!(variant, Variant::Tahoe | Variant::Sack | Variant::Rack)
                 || pair.log.iter().filter(is_fin).count() == 1,
@@ -169,7 +170,7 @@ fn without_fast_retransmit_the_timer_retransmits_everything_after_a_loss() {
     let pair = losing(&config, 2_000, &[5]);
     assert_eq!((pair.ends[0].counters().timeouts, pair.ends[0].counters().fast_retransmits), (1, 0));
     let sent: Vec<_> = pair.log.iter().filter(|sent| sent.1 == 0).collect();
-    // All twenty at once; then, after the RTO of a second, from the sixth on, all at once again.
+    // All twenty at once; then, after the RTO of a second, all from the sixth on at once again.
     let again: Vec<u32> = sent[20..].iter().map(|sent| (sent.2.seq - 1) / 100).collect();
     assert_eq!(again, (5..20).collect::<Vec<u32>>());
     assert!(sent[20..].iter().all(|segment| segment.0 == sent[20].0 && segment.0 > Time::from_secs(1)));
@@ -198,15 +199,16 @@ fn sent_again(pair: &Pair<Virtual>) -> Vec<(Time, u32)> {
     again
 }
 
-/// RFC 8985, section 7: the loss of the last segments is found two round trips after the last acknowledgement, by a probe
-/// that repeats the last of them; without it, the timer of a second finds it.
+/// RFC 8985, section 7: the loss of the last segments is detected two round trips after the last acknowledgement, by a
+/// probe that repeats the last of them. Without it, the timer of a second detects the loss.
 #[test]
 fn a_probe_finds_a_lost_tail() {
     for (lost, timeouts) in [(vec![9], 0), (vec![7, 8, 9], 0)] {
         let pair = losing(&rack(), 1_000, &lost);
         assert_eq!(pair.ends[0].counters().timeouts, timeouts, "{lost:?}");
         let again = sent_again(&pair);
-        // All ten left at once; the acknowledgements of the rest arrived 40 ms later, and the probe follows 80 ms after that.
+        // All ten were sent at once; the acknowledgements of the others arrived 40 ms later, and the probe follows 80
+        // ms after that.
         assert_eq!(again[0], (Time::from_millis(120), 9), "{lost:?}");
         assert_eq!(again.len(), lost.len(), "nothing in vain: {again:?}");
         let without = TcpConfig { tail_loss_probe: Some(false), ..rack() };
@@ -217,8 +219,8 @@ fn a_probe_finds_a_lost_tail() {
 /// RFC 8985, section 7.3.
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
-    // A first segment and its acknowledgement give a round-trip time. Then the window of ten is full, and all of it is lost;
-    // what waits behind it goes out.
+    // A first segment and its acknowledgement give a round-trip time. Then the window of ten is full and all of it is
+    // lost; the data waiting behind it is sent as the probe.
     let mut faults = vec![pair::Fault::Delay(20); 2];
     faults.resize(12, pair::Fault::Lose);
     let config = TcpConfig { initial_window_segments: count(10), max_window_segments: Some(count(20)), ..rack() };
@@ -241,7 +243,8 @@ fn a_loss_that_a_probe_repaired_reduces_the_window() {
     let ssthresh = |is_lost: bool| {
         let late = pair::Fault::Delay(20);
         let mut faults = vec![late; 10];
-        // The last segment is lost, or the acknowledgements are: the probe arrives as a duplicate then.
+        // Either the last segment or the acknowledgements are lost; in the second case the probe arrives as a
+        // duplicate.
         faults[9] = if is_lost { pair::Fault::Lose } else { pair::Fault::Delay(150) };
         let mut pair = Pair::<Virtual>::new(&rack(), 0, &faults);
         pair.ends[0].write(pair.now, &mut Virtual(1_000));
@@ -255,14 +258,15 @@ fn a_loss_that_a_probe_repaired_reduces_the_window() {
     assert!((ssthresh(false) - 1_000.0).abs() < 1e-9, "{}", ssthresh(false));
 }
 
-/// RFC 8985: a lost retransmission is found a round trip later, and found once more; SACK of RFC 6675 waits for the timer.
+/// RFC 8985: a lost retransmission is detected a round trip later, and so is a second one. SACK of RFC 6675 waits for
+/// the timer.
 #[test]
 fn lost_retransmissions_are_found_without_a_timeout() {
     for (variant, timeouts) in [(Variant::Rack, 0), (Variant::Sack, 1)] {
         let config = TcpConfig { variant, max_window_segments: Some(count(20)), ..rack() };
         let mut faults: Vec<pair::Fault> = Vec::new();
         for _ in 0..3 {
-            // The third segment, then each of its repetitions: lost.
+            // The third segment and each of its retransmissions are lost.
             let pair = transfer::<Virtual>(&config, 0, &faults, [10_000, 0], usize::MAX);
             let is_it =
                 |(index, sent): &(usize, &pair::Sent)| *index >= faults.len() && sent.1 == 0 && sent.2.seq == 201;
@@ -347,7 +351,7 @@ fn a_spurious_timeout_is_undone() {
             let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
             pair.write_all(0, 30_000, usize::MAX);
             pair.write_all(1, 0, 1);
-            // What leaves from 0.4 s on waits until 2 s after the start, and then arrives one after another.
+            // Segments sent from 0.4 s on are held until 2 s after the start and then arrive one after another.
             let mut waiting = 0;
             pair.delay = Box::new(move |now, side, _| {
                 if side == 1 || now < Time::from_millis(400) || now > Time::from_secs(2) {
@@ -380,8 +384,8 @@ fn a_timeout_for_a_loss_is_not_undone() {
             max_window_segments: Some(count(10)),
             ..rack()
         };
-        // All but two of a window, and the two that these released: nothing is heard until the timer expires. Two new
-        // segments follow the first that is sent again, and draw duplicates.
+        // All but two segments of a window are lost, and so are the two that these release: nothing arrives until the
+        // timer expires. Two new segments follow the first retransmission and cause duplicates.
         let lost: Vec<usize> = (2..12).collect();
         let pair = losing(&config, 3_000, &lost);
         let again = sent_again(&pair);
@@ -417,12 +421,13 @@ fn duplicates_are_reported_once() {
     assert_eq!(pair.log[1].2.header_bytes, 52);
 }
 
-/// RFC 7323, section 4.3: the echo is the timestamp of the segment that the last acknowledgement waited for, so that the
+/// RFC 7323, section 4.3: the echo is the timestamp of the oldest segment covered by the acknowledgement, so that the
 /// round-trip time includes the delay of the acknowledgement.
 #[test]
 fn a_delayed_acknowledgement_echoes_the_first_timestamp() {
     let config = TcpConfig { timestamps: true, delayed_ack: true, ..one_way() };
-    // The second acknowledges both; or arrives behind a gap, at once acknowledged, as is what fills the gap then.
+    // The second segment completes the pair; or it arrives after a gap and is acknowledged at once, like the segment
+    // that fills the gap.
     for (segments, expected) in
         [(&[(1, 100), (101, 150)][..], &[100][..]), (&[(1, 100), (201, 120), (101, 150)], &[100, 150])]
     {
@@ -461,7 +466,7 @@ fn an_idle_period_resets_the_window_to_the_initial_one() {
     assert_eq!(pair.log.len() - before, 2, "segments at once");
 }
 
-/// RFC 6298, section 5.7: an RTO of three seconds for data after a SYN that had to be sent again.
+/// RFC 6298, section 5.7: the RTO of data is three seconds if the SYN was retransmitted.
 #[test]
 fn after_a_lost_syn_the_timeout_of_data_is_three_seconds() {
     for (is_lost, timeout_s) in [(true, 3), (false, 1)] {
@@ -501,7 +506,7 @@ fn the_initial_window_after_a_lost_syn() {
     }
 }
 
-/// A second loss, found while proportional rate reduction lets hardly anything out, leaves Westwood a window that sends.
+/// A second loss, detected while proportional rate reduction sends hardly anything, leaves Westwood a usable window.
 #[test]
 fn westwood_keeps_a_window_of_at_least_one_segment() {
     use pair::Fault::{Delay as D, Lose as L, Twice as T};
@@ -587,7 +592,7 @@ fn a_closed_window_is_probed_with_one_byte_at_doubling_intervals() {
     assert_eq!(pair.ends[0].counters().fast_retransmits, 0, "answers to probes are not duplicate acknowledgements");
 }
 
-/// A connection that was reset has nothing to send, although its window is open and data waits.
+/// A reset connection has nothing to send, although its window is open and data waits.
 #[test]
 fn a_reset_silences_an_open_window() {
     let mut pair = Pair::<Virtual>::new(&one_way(), 0, &[]);
@@ -612,7 +617,7 @@ fn only_a_reset_in_sequence_ends_a_connection() {
         pair.write_all(0, 20_000, 20_000);
         pair.write_all(1, 0, 1);
         pair.run_until(Time::from_millis(100));
-        // The server has sent its SYN and no data yet but its FIN: the client expects what stands behind them.
+        // The server has sent its SYN and FIN but no data: the client expects the number after them.
         let next = pair.log.iter().rev().find(|sent| sent.1 == 0).expect("the client sends").2.ack;
         let reset = Segment { seq: next.wrapping_add(offset), flags: Flags::RST, ..Segment::default() };
         pair.insert(pair.now, 0, reset);
@@ -660,7 +665,7 @@ fn a_restarted_peer_resets_unknown_connections() {
         let events: Vec<Event> = std::iter::from_fn(|| ends[1 - restarted].poll_event()).collect();
         assert!(events.contains(&Event::Aborted(farlink_core::event::Abort::Reset)), "{restarted}: {events:?}");
 
-        // The other side forgets the connection, too, and a new one is established.
+        // The other side drops the connection, too, and a new one is established.
         let (client, server) = TcpConnection::<Virtual>::pair(&config, 0x1111_2222_3333_4444);
         ends[1 - restarted] = if restarted == 0 { server } else { client };
         let now = ends[0].poll_timeout().unwrap_or(Time::ZERO);

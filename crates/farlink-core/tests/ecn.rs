@@ -67,7 +67,7 @@ fn a_syn_ack_that_echoes_both_bits_does_not_enable_ecn() {
 #[test]
 fn only_new_data_is_ecn_capable() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack] {
-        // The SYNs and the acknowledgement, then two of the first window lost, one of them twice.
+        // The SYNs and the acknowledgement; then two segments of the first window are lost, one of them twice.
         let mut faults = vec![Fault::Delay(20); 5];
         faults.extend([Fault::Lose, Fault::Delay(20), Fault::Lose]);
         faults.extend(vec![Fault::Delay(20); 12]);
@@ -111,7 +111,7 @@ fn a_mark_halves_the_window_once_without_retransmission() {
     let answers: Vec<usize> = (0..90).filter(|&n| data[n].2.has(Flags::CWR)).collect();
     assert_eq!(answers.len(), 1, "one answer, with the first new data after it");
     let echoes: Vec<_> = sent(&pair, 1).iter().skip(1).map(|(_, _, flags, _)| flags.has(Flags::ECE)).collect();
-    // From the acknowledgement of the marked segment to the one before that of the answer.
+    // From the acknowledgement of the marked segment to the last one before the sender's CWR arrived.
     let expected: Vec<bool> = (0..echoes.len()).map(|n| (59..answers[0]).contains(&n)).collect();
     assert_eq!(echoes, expected);
     assert_eq!(pair.ends[0].counters().fast_retransmits + pair.ends[0].counters().timeouts, 0);
@@ -163,7 +163,7 @@ fn a_loss_in_the_window_of_a_mark_does_not_reduce_it_again() {
         thresholds.dedup();
         (thresholds, pair.ends[0].counters().fast_retransmits)
     };
-    // 18 segments and the FIN were under way when the first echo came.
+    // 18 segments and the FIN were in flight when the first echo arrived.
     assert_eq!(of(None, 2).0, [f64::INFINITY, 950.5]);
     assert_eq!(of(Some(10), 2), (vec![f64::INFINITY, 950.5], 1));
     assert_eq!(of(Some(10), 0).0.len(), 2, "a loss alone reduces it, too");

@@ -1,5 +1,4 @@
-//! What a forger sends to a TCP connection, and what was sent long ago: neither panics, nor reaches the application, nor stands in
-//! the way.
+//! Forged and very old segments of a TCP connection neither panic, nor reach the application, nor disturb the transfer.
 
 use crate::pair::{Pair, configs, faults, small};
 use farlink_core::protocol::tcp::variant::Variant;
@@ -17,7 +16,7 @@ proptest! {
         config in configs(), seed: u64, faults in faults(), bytes in [500_usize..4_000, 0_usize..2_000],
         garbage in proptest::collection::vec((garbage(), 0_u64..3_000, 0_usize..2), 1..40),
     ) {
-        // A segment with the right numbers cannot be told from the peer's: what is forged here has wrong ones.
+        // A forged segment with the right numbers is indistinguishable from the peer's, so these have wrong ones.
         let mut pair = Pair::<Vec<u8>>::new(&config, seed, &faults);
         pair.write_all(0, bytes[0], 700);
         pair.write_all(1, bytes[1], 700);
@@ -35,7 +34,7 @@ proptest! {
     }
 }
 
-/// A forged segment, its numbers counted from the initial ones of both sides.
+/// A forged segment, with numbers relative to the initial ones of both sides.
 #[derive(Clone, Debug)]
 struct Forged {
     seq: u32,
@@ -69,12 +68,12 @@ impl Forged {
 }
 
 fn garbage() -> impl Strategy<Value = Forged> {
-    // Far from any window, or right before the first byte of the stream.
+    // Far from any window, or just before the first byte of the stream.
     let far = 0x1000_0000_u32..0xf000_0000;
     let place = prop_oneof![
         (far.clone(), 0_usize..200),
         (0_u32..300).prop_map(|before| (0_u32.wrapping_sub(before), before as usize)),
-        // Begins before the stream and wants to end before its first byte, too.
+        // It begins before the stream and its length claims to end before the first byte.
         (1_u32..300, 0_usize..300).prop_map(|(before, len)| (0_u32.wrapping_sub(before), len.min(before as usize))),
     ];
     let timestamps =
@@ -117,7 +116,7 @@ fn a_segment_from_before_the_stream_is_old() {
     }
 }
 
-/// Timestamps that nobody sent: a SYN out of place does not change what is echoed, an echo from the future is no measurement.
+/// Forged timestamps: a SYN out of place does not change the echo, and an echo from the future gives no sample.
 #[test]
 fn forged_timestamps_leave_the_timer_alone() {
     let config = TcpConfig { timestamps: true, ..small(Variant::Sack) };

@@ -1,4 +1,4 @@
-//! Gateways and restarts in scenarios: what is read, and what is refused, with the place, the fault and the remedy.
+//! Gateways and restarts in scenarios: valid ones are read, others refused with path, fault and remedy.
 
 use farlink_core::ConfigError;
 use farlink_core::scenario::{Custody, Scenario, Side, expand};
@@ -28,7 +28,7 @@ fn refusal(scenario: &Value) -> ConfigError {
     error
 }
 
-/// A scenario with a key changed at a JSON pointer, which must be there but for its last part.
+/// A scenario with a key set at a JSON pointer; only its last part may be missing.
 fn changed(gateway: Value, pointer: &str, value: Value) -> Value {
     let mut scenario = scenario(gateway);
     let (table, key) = pointer.rsplit_once('/').unwrap();

@@ -1,4 +1,4 @@
-//! Keys that do nothing beside the others are refused if they are given, and only then.
+//! Keys without effect are refused, but only if they are given.
 
 use farlink_core::scenario::expand;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ fn scenario(transport: &Value) -> Value {
     })
 }
 
-/// A transport, the key of it that does nothing, and what would give the key something to do.
+/// A transport, a key of it without effect, and the setting that would give it one.
 fn idle_keys() -> Vec<(Value, &'static str, Value)> {
     let tcp = |keys: Value| merged(json!({ "kind": "tcp" }), &keys);
     let stp = |keys: Value| merged(json!({ "kind": "stp" }), &keys);

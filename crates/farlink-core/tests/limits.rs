@@ -1,4 +1,4 @@
-//! What bounds a connection: how often it tries, and what its window field holds.
+//! Limits of a connection: retries, and the size of its window field.
 
 use crate::pair::{Fault, Pair, count, small};
 use farlink_core::event::Abort;
@@ -21,7 +21,7 @@ fn an_unanswered_syn_is_given_up() {
         assert_eq!(pair.log.len() as u64, 1 + most);
         assert_eq!(pair.events[0], [Event::Aborted(Abort::TooManyRetries)]);
         assert_eq!(pair.ends[0].poll_timeout(), None, "nothing more will happen");
-        // Doubling from a second on, at most 60: the last wait is as long as all others.
+        // Doubling from a second on, up to 60: the last wait is as long as all others together.
         let waits: u64 = (0..=most).map(|n| (1 << n.min(20)).min(60)).sum();
         assert_eq!(pair.now, Time::from_secs(waits));
     }
@@ -49,7 +49,7 @@ fn unanswered_data_is_given_up() {
 #[test]
 fn an_answer_in_time_keeps_the_connection() {
     let mut faults = vec![Fault::Delay(20); 3];
-    // One segment at a time is sent after a timeout: lost three times, the fourth arrives, and so on.
+    // After a timeout one segment at a time is sent: it is lost three times, the fourth copy arrives, and so on.
     for _ in 0..5 {
         faults.extend([Fault::Lose; 3]);
         faults.extend([Fault::Delay(20); 2]);

@@ -1,5 +1,5 @@
-//! The bundle of Linux beside a real one: pppd 2.4.9 on Linux 6.1.192 under QEMU, eight pseudo-terminals paced to 2400 bit/s with
-//! 500 ms each way. What was measured there stands beside each test.
+//! The model of Linux compared with a real bundle: pppd 2.4.9 on Linux 6.1.192 under QEMU, eight pseudo-terminals paced
+//! to 2400 bit/s with 500 ms each way. Measured values are given with each test.
 
 use farlink_core::bundle::{BundleConfig, EmulatedBundle, Outcome};
 use farlink_core::link::QueueLimit;
@@ -7,7 +7,7 @@ use farlink_core::{Rng, Time, Virtual};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What became of a packet, and when.
+/// The outcome of a packet, and its time.
 #[derive(Clone, Copy, Debug)]
 struct End {
     sent_s: f64,
@@ -30,14 +30,14 @@ fn eight(calls: &Value, members: &[Value]) -> EmulatedBundle<Virtual> {
     EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "hop.forward"), &hop)
 }
 
-/// One of them is down at these times, which both ends see at once.
+/// One line is down at these times, which both ends notice at once.
 fn with_down_times(dropped: usize, downs: &Value) -> EmulatedBundle<Virtual> {
     let none = json!([]);
     let schedule: Vec<Value> = (0..8).map(|line| if line == dropped { downs } else { &none }.clone()).collect();
     eight(&json!({ "schedule": schedule }), &[json!({ "count": 8 })])
 }
 
-/// One of them drops for good at 24 s, and only one end sees it; the other one after 40 s.
+/// One line drops for good at 24 s. Only one end notices it; the other does after 40 s.
 fn half_seen(dropped: usize, blind: &str) -> EmulatedBundle<Virtual> {
     let members: Vec<Value> =
         (0..8).map(|line| json!({ "up": constant(if line == dropped { 24.0 } else { 1e6 }) })).collect();
@@ -46,7 +46,7 @@ fn half_seen(dropped: usize, blind: &str) -> EmulatedBundle<Virtual> {
     eight(&calls, &members)
 }
 
-/// Packets of so many bytes, one every so often from `begin_s` on, and what became of them by `until_s`.
+/// Outcomes until `until_s` of packets of this length, sent at this interval from `begin_s` on.
 fn stream(
     bundle: &mut EmulatedBundle<Virtual>,
     bytes: u32,
@@ -93,7 +93,7 @@ fn silence_s(ends: &[End]) -> f64 {
     delivered(ends).windows(2).map(|two| two[1].at_s - two[0].at_s).fold(0.0, f64::max)
 }
 
-/// How many packets came out at the end of the longest silence.
+/// Number of packets delivered at the end of the longest silence.
 fn at_once(ends: &[End]) -> usize {
     let (out, silence_s) = (delivered(ends), silence_s(ends));
     let end = out.windows(2).find(|two| two[1].at_s - two[0].at_s == silence_s).expect("a silence")[1].at_s;
@@ -105,7 +105,7 @@ fn at_half_load(mut bundle: EmulatedBundle<Virtual>) -> Vec<End> {
     stream(&mut bundle, 300, every(0.25, 0.1, 100.0), 110.0)
 }
 
-/// Both ends see the hang-up. Measured: 3 packets lost at each of two drops, a gap of 1.0 s.
+/// Both ends notice the hang-up. Measured: 3 packets lost at each of two drops, a gap of 1.0 s.
 #[test]
 fn at_half_load_a_drop_loses_the_packets_in_flight() {
     for dropped in 0..8 {
@@ -116,8 +116,8 @@ fn at_half_load_a_drop_loses_the_packets_in_flight() {
     }
 }
 
-/// At 119 % load every packet that is queued has a piece in the dead line. Measured, with a queue of 7.5 s at the drop: exactly the 13
-/// packets that were queued are lost, silence 9.2 s.
+/// At 119 % load every queued packet has a fragment in the dead line. Measured, with a queue of 7.5 s at the drop:
+/// exactly the 13 queued packets are lost, silence 9.2 s.
 #[test]
 fn under_overload_a_drop_loses_all_queued_packets() {
     let packet_s = 1500.0 * 8.0 / 18.3e3;
@@ -128,8 +128,9 @@ fn under_overload_a_drop_loses_all_queued_packets() {
     assert!((silence_s(&ends) / 9.2 - 1.0).abs() < 0.03, "{}", silence_s(&ends));
 }
 
-/// Only the sender sees the hang-up; the receiver still has the line 40 s later. Where it carried the first pieces, 128 fragments and 7
-/// for each further packet make M pass them. Measured: 3 packets lost, silence 5.1 s (the rule says 5.1, packets come 0.25 s apart).
+/// Only the sender notices the hang-up; the receiver keeps the line for another 40 s. If the line carried first
+/// fragments, M passes them after 128 fragments and 7 for each further packet. Measured: 3 packets lost, silence 5.1 s
+/// (the rule gives 5.1, packets are 0.25 s apart).
 #[test]
 fn missing_first_fragments_of_a_dead_line_are_given_up_after_128_fragments() {
     let ends = at_half_load(half_seen(0, "detection_far"));
@@ -137,8 +138,8 @@ fn missing_first_fragments_of_a_dead_line_are_given_up_after_128_fragments() {
     assert!((silence_s(&ends) - 5.1).abs() < 0.25, "{}", silence_s(&ends));
 }
 
-/// The same with a line that carried later pieces. Measured: silence 40.4 s, until the line was detached, then all at once; of the
-/// packets of 40 s a third was lost behind the bundle, in the socket buffer.
+/// The same with a line that carried later fragments. Measured: silence 40.4 s, until the line was detached, then
+/// everything at once; a third of the packets of 40 s was lost after the bundle, in the socket buffer.
 #[test]
 fn missing_later_fragments_of_a_dead_line_block_until_it_is_detached() {
     for dropped in [1, 3, 7] {
@@ -149,7 +150,8 @@ fn missing_later_fragments_of_a_dead_line_block_until_it_is_detached() {
     }
 }
 
-/// Only the receiver sees it, and the sender goes on giving pieces to the dead line. Measured: everything is lost for 41 s, 164 packets.
+/// Only the receiver notices the hang-up, and the sender continues to give fragments to the dead line. Measured:
+/// everything is lost for 41 s, 164 packets.
 #[test]
 fn a_sender_that_does_not_see_the_hang_up_loses_everything() {
     for dropped in [0, 3] {
@@ -159,8 +161,9 @@ fn a_sender_that_does_not_see_the_hang_up_loses_everything() {
     }
 }
 
-/// Twenty packets at once, a drop after 1.5 s, and one probe a second after it. Measured: it comes out after 12.0 s; where the line was
-/// attached again at +6 s it is held for 38 s, until the next packet, as the new line has delivered nothing.
+/// Twenty packets at once, a drop after 1.5 s, and one probe a second after it. Measured: the probe is delivered after
+/// 12.0 s. If the line is attached again at +6 s, the probe is held for 38 s, until the next packet, because the new
+/// line has delivered nothing.
 #[test]
 fn a_reattached_line_delays_a_probe_until_the_next_packet() {
     let waited_s = |up_again_s: f64| {
@@ -173,8 +176,8 @@ fn a_reattached_line_delays_a_probe_until_the_next_packet() {
     assert!(waited_s(17.5).is_some_and(|wait_s| (wait_s - 38.0).abs() < 0.2), "{:?}", waited_s(17.5));
 }
 
-/// A UART's buffer holds 4096 bytes and three fragments wait in front of it: then a line is no longer free, and with more than half of
-/// the lines in that state packets wait in front of all.
+/// A UART's buffer holds 4096 bytes, and three fragments wait in front of it; then the line is no longer free. When
+/// more than half of the lines are in that state, packets wait in the queue.
 #[test]
 fn lines_hold_packets_up_to_their_buffers() {
     let held = |tty_bytes: u64| {
@@ -188,7 +191,8 @@ fn lines_hold_packets_up_to_their_buffers() {
         let mut bundle = EmulatedBundle::new(&config, &lines, QueueLimit::Packets(1), rng, &hop);
         (0..).take_while(|_| bundle.send(Time::ZERO, Virtual(1500)).is_some()).count()
     };
-    // A fragment of 188 bytes is 198 on the line: 20 and a part of one fit, two wait, and one more packet waits in the queue.
+    // A fragment of 188 bytes takes 198 on the line: 20 and a part of one fit, two wait, and one more packet waits in
+    // the queue.
     assert_eq!(held(4096), 20 + 3 + 1);
     assert_eq!(held(12288), 62 + 3 + 1);
 }
@@ -212,7 +216,7 @@ fn very_fast_lines_keep_accepting_packets() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever lines do: no packet ends twice, and what comes out is in order.
+    /// Whatever the lines do, no packet ends twice, and packets are delivered in order.
     #[test]
     fn every_packet_ends_once_and_in_order(
         up_s in 1.0..100.0_f64, redial_s in 0.5..30.0_f64, near_s in proptest::option::of(0.1..30.0_f64),

@@ -1,4 +1,4 @@
-//! PPP Multilink over members that lose fragments, and each delivers what it delivers in order.
+//! PPP Multilink over members that lose fragments and deliver the others in order.
 
 use farlink_core::bundle::{Fragment, Numbering, Reassembler, ReceiverCounts, Splitter};
 use farlink_core::{Payload, Time};
@@ -11,7 +11,7 @@ fn piece(number: u32, is_beginning: bool, is_end: bool, content: &[u8]) -> Fragm
     Fragment { number, is_beginning, is_end, payload: content.to_vec() }
 }
 
-/// Hands over fragments as `(member, fragment)`, and gives the packets that come out.
+/// Passes on fragments as `(member, fragment)` and returns the delivered packets.
 fn deliver(receiver: &mut Reassembler<Vec<u8>>, arrivals: &[(usize, Fragment<Vec<u8>>)]) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for (member, fragment) in arrivals {
@@ -45,7 +45,7 @@ fn packets_are_delivered_in_order_when_complete() {
 #[test]
 fn a_missing_fragment_is_lost_once_every_member_has_passed_it() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
-    // Number 1, the end of a packet, is lost on member 1; member 0 alone cannot know.
+    // Number 1, the end of a packet, is lost on member 1; member 0 alone cannot show that.
     let first = [(0, piece(0, true, false, b"a")), (0, piece(2, true, true, b"b")), (0, piece(4, true, true, b"d"))];
     assert_eq!(deliver(&mut receiver, &first), Vec::<Vec<u8>>::new());
     assert_eq!(deliver(&mut receiver, &[(1, piece(3, true, true, b"c"))]), [b"b", b"c", b"d"]);
@@ -61,7 +61,7 @@ fn a_member_that_left_delays_nothing() {
     let mut packets = Vec::new();
     take(&mut receiver, Time::ZERO, &mut packets);
     assert_eq!(packets, [b"b"]);
-    // It is back: until something comes over it, all may be under way there.
+    // The member is back: until it delivers a fragment, anything may be in flight on it.
     receiver.set_up(Time::ZERO, 1, true);
     assert!(deliver(&mut receiver, &[(0, piece(3, true, true, b"d"))]).is_empty());
     assert_eq!(deliver(&mut receiver, &[(1, piece(4, true, true, b"e"))]), [b"d", b"e"]);
@@ -74,7 +74,7 @@ fn a_member_that_came_back_has_delivered_nothing_yet() {
     assert!(deliver(&mut receiver, &[(1, piece(9, true, true, b"j"))]).is_empty());
     receiver.set_up(Time::ZERO, 1, false);
     receiver.set_up(Time::ZERO, 1, true);
-    // Number 9 went over the call before: it tells nothing about what is under way over this one.
+    // Number 9 came over the previous call and says nothing about fragments in flight over this one.
     assert!(deliver(&mut receiver, &[(0, piece(5, true, true, b"f"))]).is_empty());
     assert_eq!(receiver.counts().missing, 0);
     assert_eq!(deliver(&mut receiver, &[(1, piece(11, true, true, b"l"))]), [b"f"]);
@@ -84,13 +84,13 @@ fn a_member_that_came_back_has_delivered_nothing_yet() {
 #[test]
 fn every_fragment_below_the_highest_is_out_of_order() {
     let mut receiver = Reassembler::new(Numbering::Long, 3, MRRU, HELD);
-    // Number 2 comes after 1, and both come after 3.
+    // Number 2 arrives after 1, and both arrive after 3.
     let numbers = [(0, 0), (0, 3), (1, 1), (2, 2), (0, 4)];
     let packets = deliver(&mut receiver, &numbers.map(|(member, number)| (member, piece(number, true, true, b"x"))));
     assert_eq!((packets.len(), receiver.counts().out_of_order), (5, 2));
 }
 
-/// A line that breaks the order of its own fragments does not pull back what all lines have passed.
+/// A member that reorders its own fragments does not lower the number that all members have passed.
 #[test]
 fn a_member_that_reorders_has_passed_its_highest_number() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
@@ -109,7 +109,7 @@ fn the_number_of_waiting_fragments_is_limited() {
     assert_eq!((packets.len(), receiver.counts().given_up), (99, 1));
     assert!(receiver.counts().most_held <= 5);
 
-    // A packet that never ends, of pieces with nothing in them.
+    // A packet without an end, of empty fragments.
     let mut receiver = Reassembler::new(Numbering::Long, 1, MRRU, 4);
     for number in 0..100 {
         assert!(deliver(&mut receiver, &[(0, piece(number, number == 0, false, b""))]).is_empty());
@@ -132,7 +132,7 @@ fn the_timer_gives_up_a_missing_fragment_only_when_it_expires() {
     receiver.on_timeout(Time::from_secs(13));
     take(&mut receiver, Time::from_secs(13), &mut packets);
     assert_eq!((packets, receiver.deadline()), (vec![b"b".to_vec()], None));
-    // What was given up comes late.
+    // The fragment that was given up arrives late.
     receiver.on_fragment(Time::from_secs(14), 1, piece(0, true, true, b"a"));
     assert_eq!(receiver.counts().late, 1);
 }
@@ -161,9 +161,9 @@ fn a_first_fragment_ends_an_incomplete_packet() {
 struct Trial {
     numbering: Numbering,
     members: usize,
-    /// Length of each packet, and into how many pieces it is cut.
+    /// Length of each packet, and its number of fragments.
     packets: Vec<(usize, usize)>,
-    /// What each fragment goes over, whether it is lost, and which member delivers next.
+    /// For each fragment its member, whether it is lost, and which member delivers next.
     fates: Vec<(usize, bool)>,
     turns: Vec<usize>,
     first: u64,
@@ -189,10 +189,11 @@ fn trial(loses: bool) -> impl Strategy<Value = Trial> {
         })
 }
 
-/// Sends all packets over members that interleave as they like; what was sent, what came out, and how many fragments were lost.
+/// Sends all packets over members that interleave arbitrarily; returns the sent and the delivered packets and the
+/// number of lost fragments.
 fn play(trial: &Trial, receiver: &mut Reassembler<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, u64) {
     let mut splitter = Splitter::new(trial.numbering);
-    // Numbers come round in the middle.
+    // Numbers wrap in the middle.
     let mut early = Vec::new();
     for _ in 0..trial.first {
         receiver.on_fragment(Time::ZERO, 0, splitter.cut(&mut vec![0], 1, true));
@@ -220,7 +221,7 @@ fn play(trial: &Trial, receiver: &mut Reassembler<Vec<u8>>) -> (Vec<Vec<u8>>, Ve
             }
         }
     }
-    // In the end each member delivers something that all of them have.
+    // At the end each member delivers a fragment after all others.
     for (member, line) in lines.iter_mut().enumerate() {
         line.push_back(splitter.cut(&mut vec![member as u8; 1], 1, true));
     }
@@ -263,7 +264,7 @@ proptest! {
         let mut receiver = Reassembler::new(trial.numbering, trial.members, MRRU, 1000);
         let (sent, packets, lost) = play(&trial, &mut receiver);
         prop_assert!(is_subsequence(&packets, &sent));
-        // A lost fragment costs its packet, and nothing else does.
+        // A lost fragment loses only its own packet.
         prop_assert!(packets.len() as u64 + lost >= sent.len() as u64);
         let counts = receiver.counts();
         prop_assert_eq!((counts.late, counts.given_up), (0, 0));

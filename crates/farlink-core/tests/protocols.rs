@@ -1,5 +1,5 @@
-//! Every protocol, in each of its modes, over random networks: it delivers what the mode guarantees, ends, and does the same
-//! again. A protocol that has no example in `pair/examples.rs` fails here.
+//! Every protocol, in each of its modes, over random networks: it delivers what the mode guarantees, ends, and gives
+//! the same result when repeated. A protocol without an example in `pair/examples.rs` fails here.
 
 use crate::pair;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,13 +14,13 @@ use proptest::prelude::*;
 /// Long enough for any number of timeouts that the faults can cause.
 const LONG: Time = Time::from_secs(1_000_000);
 
-/// Random networks per mode; `make soak` asks for more.
+/// Random networks per mode; `make soak` runs more.
 fn schedules() -> u64 {
     let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     wanted.unwrap_or(0).max(10_000)
 }
 
-/// A network and what is sent over it.
+/// A network and the data sent over it.
 #[derive(Debug)]
 struct Schedule {
     seed: u64,
@@ -60,7 +60,7 @@ impl Schedule {
     }
 }
 
-/// What an outsider sees: when each packet left, from which side, how long it was.
+/// The packets seen on the network: time, side and length of each.
 type Trace = Vec<(Time, usize, u32, Option<u32>)>;
 
 fn play(example: &Example, schedule: &Schedule) -> Trace {
@@ -127,7 +127,7 @@ fn datagrams<E: farlink_core::Stream<Vec<u8>>>(ends: (E, E), schedule: &Schedule
 #[test]
 fn every_mode_delivers_what_it_guarantees_over_any_network() {
     let examples = examples();
-    // Examples take unequal time: whoever is free takes the next.
+    // Examples take unequal time, so each free thread takes the next one.
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -169,7 +169,7 @@ proptest! {
     }
 }
 
-/// Forged segments that no side takes would test nothing.
+/// Forged segments that are all dropped would test nothing.
 #[test]
 fn many_forged_segments_are_taken() {
     let examples = examples();

@@ -1,4 +1,4 @@
-//! What a scenario means once it is read.
+//! The meaning of scenarios.
 
 use farlink_core::channel::ChannelKind;
 use farlink_core::link::QueueLimit;
@@ -165,7 +165,7 @@ fn schema_of_the_scenario() {
     insta::assert_snapshot!(schema());
 }
 
-/// Any JSON, with the words that scenarios use.
+/// Any JSON that uses the words of scenarios.
 fn json_of_known_words() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "kind",
@@ -211,7 +211,7 @@ fn json_of_known_words() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Dotted paths of everything in a value.
+/// Dotted paths of all values.
 fn all_paths(value: &Value, path: &str, out: &mut Vec<String>) {
     let Value::Object(table) = value else { return };
     for (key, value) in table {

@@ -1,9 +1,9 @@
-//! Every refusal says where, what, and how to mend it: the messages as users see them.
+//! Every refusal gives the path, the fault and the remedy: the messages as users see them.
 #![cfg(feature = "toml")]
 
 use farlink_core::scenario::{expand, from_toml};
 
-/// A scenario that is fine.
+/// A valid scenario.
 const FINE: &str = r#"
 duration_s = 100
 [link]
@@ -22,7 +22,7 @@ transport = "sack"
 traffic = { kind = "bulk" }
 "#;
 
-/// Each case: lines of the scenario above and what takes their place.
+/// Each case replaces lines of the scenario above.
 const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("unknown key at the top", &[("duration_s = 100", "duration = 100")]),
     ("unknown key in a table", &[("delay_s = 0.25", "delay_ms = 250")]),
@@ -325,7 +325,7 @@ const GRIDS: &[(&str, &str)] = &[
     ("a list, not a table", "[grid]\n\"measure.series.x\" = [1]"),
 ];
 
-/// What takes the place of the channel above.
+/// Replacements of the channel above.
 const CHANNELS: &[(&str, &str)] = &[
     ("key of another form", "{ kind = \"gilbert-elliott\", p_good_to_bad = 0.1, p_bad_to_good = 0.5, ber_bad = 0.1 }"),
     ("probability above one", "{ kind = \"gilbert-elliott\", p_good_to_bad = 1.1, p_bad_to_good = 0.5 }"),

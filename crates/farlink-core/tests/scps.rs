@@ -1,4 +1,4 @@
-//! SCPS-TP over a network that loses, repeats, reorders and delays: what each extension promises.
+//! The extensions of SCPS-TP over a network that loses, duplicates, reorders and delays.
 
 use crate::pair::{Content, Fault, ONE_WAY, Pair, Sent, count, faults, scps_configs, small, without_content};
 use farlink_core::protocol::Pairs;
@@ -98,18 +98,18 @@ fn seconds(s: f64) -> PositiveSeconds {
     PositiveSeconds::new(s).unwrap()
 }
 
-/// Everything arrives but these, counted from the first packet sent.
+/// Everything arrives except these packets, counted from the first one sent.
 fn losing(packets: &[usize]) -> Vec<Fault> {
     let last = packets.iter().max().map_or(0, |last| last + 1);
     (0..last).map(|at| if packets.contains(&at) { Fault::Lose } else { Fault::Delay(20) }).collect()
 }
 
-/// What was sent, without its content.
+/// Sent segments, without their content.
 fn log<D: Content>(pair: &Pair<D>) -> Vec<Sent> {
     pair.log.iter().map(|(at, side, segment)| (*at, *side, without_content(segment))).collect()
 }
 
-/// When data were sent, and with which sequence number, by the opener.
+/// Time and sequence number of each data segment of the opener.
 fn data<D: Content>(pair: &Pair<D>) -> Vec<(Time, u32)> {
     log(pair).iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|sent| (sent.0, sent.2.seq)).collect()
 }
@@ -129,7 +129,7 @@ fn a_hole_is_repaired_once_within_a_round_trip() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
-/// With two duplicate acknowledgements to come, SACK waits for a timeout; SNACK does not.
+/// With only two duplicate acknowledgements, SACK waits for a timeout; SNACK does not.
 #[test]
 fn a_hole_near_the_end_needs_no_timeout() {
     let timeouts = |variant| {
@@ -143,7 +143,8 @@ fn a_hole_near_the_end_needs_no_timeout() {
 /// A lost retransmission is repeated after another round trip, not before.
 #[test]
 fn a_lost_retransmission_is_sent_again_a_round_trip_later() {
-    // The round trip is known when the hole is reported; the retransmission is among the packets after the first twenty.
+    // The round trip is known when the hole is reported; the retransmission is among the packets after the first
+    // twenty.
     let free = transfer::<Virtual>(&one_way(), 0, &losing(&[3]), [5_000, 0], usize::MAX);
     let again = free.log.iter().enumerate().filter(|(_, sent)| sent.1 == 0 && sent.2.seq == 301).map(|(at, _)| at);
     let pair = transfer::<Virtual>(&one_way(), 0, &losing(&again.collect::<Vec<_>>()), [5_000, 0], usize::MAX);
@@ -256,7 +257,7 @@ fn a_fixed_rate_does_not_react_to_losses() {
     assert_eq!(sent.len(), 100 + lost, "each loss is one more packet at that rate");
 }
 
-/// The window shrinks for a loss that means congestion, and only for that.
+/// Only a loss by congestion reduces the window.
 #[test]
 fn a_loss_by_corruption_leaves_the_window_alone() {
     for variant in [Variant::Snack, Variant::Sack, Variant::NewReno, Variant::Reno] {
@@ -316,7 +317,7 @@ fn a_missing_end_is_skipped() {
     assert_eq!(pair.skipped[1], 200);
 }
 
-/// Everything is sent so often, at its distance, and acknowledged as if it had been sent once.
+/// Every segment is sent that often, spaced apart, and acknowledged as if it had been sent once.
 #[test]
 fn copies_are_sent_without_request_and_their_loss_is_ignored() {
     let config = ScpsConfig {
@@ -358,7 +359,7 @@ fn a_plain_tcp_interoperates() {
     assert!(headers.count() > 0);
 }
 
-/// Headers shrink to what changes, in every segment but the SYNs.
+/// Compressed headers have only the changed fields, in every segment except the SYNs.
 #[test]
 fn compressed_headers_are_smaller_and_survive_losses() {
     let config = ScpsConfig { handshake: true, header_compression: true, ..one_way() };
@@ -369,10 +370,10 @@ fn compressed_headers_are_smaller_and_survive_losses() {
             log(&pair).into_iter().skip(3).filter(move |sent| sent.1 == side && (sent.2.payload.0 > 0) == has_data);
         sent.map(|sent| sent.2.header_bytes).collect::<std::collections::BTreeSet<_>>()
     };
-    // With the acknowledgement of the peer's FIN from when that has come.
+    // They have the acknowledgement number after the peer's FIN has arrived.
     assert_eq!(of(0, true), [28, 34].into());
-    // With the sequence number, which the FIN has moved; with a second octet of flags and the length and six octets or more
-    // of a report in some.
+    // They have the sequence number, which the FIN changes; some have a second octet of flags and the length and six
+    // octets or more of a report.
     let acks = of(1, false);
     assert!(acks.contains(&34) && acks.iter().all(|&bytes| bytes <= 36 || (42..=46).contains(&bytes)), "{acks:?}");
     assert_eq!(pair.log[0].2.header_bytes, 44, "the SYN with its option");

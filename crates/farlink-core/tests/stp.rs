@@ -12,9 +12,9 @@ use proptest::prelude::*;
 /// What the network does to one packet.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// Lost, or damaged beyond its header: a receiver knows no difference.
+    /// Lost, or damaged beyond its header; the receiver cannot tell the difference.
     Lose,
-    /// It arrives after so many milliseconds: unequal delays reorder.
+    /// It arrives after this many milliseconds: unequal delays reorder.
     Delay(u64),
     /// It arrives twice.
     Twice(u64, u64),
@@ -22,12 +22,13 @@ enum Fault {
 
 const ONE_WAY: Time = Time::from_millis(50);
 
-/// Byte number `at` of the stream that `side` sends. 251 is prime to every packet size in use: shifted data is found out.
+/// Byte number `at` of the stream that `side` sends. 251 is coprime to every packet size in use, so shifted data is
+/// detected.
 fn byte(side: usize, at: usize) -> u8 {
     (at % 251) as u8 ^ (side as u8 * 0x80)
 }
 
-/// What is under way: a packet to a side.
+/// A packet in flight to a side.
 type Arrival = (usize, Pdu<Vec<u8>>);
 
 struct Pair {
@@ -35,10 +36,10 @@ struct Pair {
     now: Time,
     /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
     faults: VecDeque<Fault>,
-    /// Whether a packet that leaves now gets lost whatever it is.
+    /// Whether a packet that is sent now is lost in any case.
     is_down: bool,
     under_way: BTreeMap<(Time, u64), Arrival>,
-    /// Packets that were ever under way: what arrives at one instant does so in the order in which it was sent.
+    /// Number of packets sent so far: packets that arrive at one instant do so in the order in which they were sent.
     count: u64,
     received: [usize; 2],
     is_reader_asleep: bool,
@@ -106,7 +107,7 @@ impl Pair {
         }
     }
 
-    /// The next thing happens; `false` if there is none, or none before `end`.
+    /// Handles the next event; `false` if there is none before `end`.
     fn step(&mut self, end: Time) -> bool {
         let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
         let timeouts = [0, 1].map(|side| self.ends[side].poll_timeout().unwrap_or(Time::NEVER));
@@ -116,7 +117,7 @@ impl Pair {
             return false;
         }
         if next > self.now {
-            // Early and repeated calls do nothing.
+            // Early and repeated calls have no effect.
             let early = Time::from_ps(next.as_ps() - 1);
             self.ends.iter_mut().for_each(|end| end.handle_timeout(early));
         }
@@ -143,7 +144,7 @@ impl Pair {
         self.now = if end == Time::NEVER { self.now } else { end };
     }
 
-    /// Everything that was asked for has happened, and nothing more will.
+    /// All data has arrived, and no event is left.
     fn assert_done(&self, bytes: [usize; 2]) {
         assert_eq!(self.received, [bytes[1], bytes[0]], "bytes received");
         for side in [0, 1] {
@@ -154,7 +155,7 @@ impl Pair {
         }
     }
 
-    /// When a side sent packets of a kind, and those.
+    /// The packets of a kind that a side sent, with their times.
     fn sent(&self, side: usize, kind: Kind) -> Vec<(Time, &Pdu<Vec<u8>>)> {
         let of_kind = self.log.iter().filter(|entry| entry.1 == side && entry.2.kind == kind);
         of_kind.map(|(at, _, pdu)| (*at, pdu)).collect()
@@ -201,7 +202,7 @@ fn opens_sends_and_closes() {
             (100, 0, Data),
             (100, 0, Data),
             (100, 0, Data),
-            // The POLL after the last data, and the END behind it.
+            // The POLL after the last data, and the END after it.
             (100, 0, Poll),
             (100, 0, End),
             (100, 0, EndAck),
@@ -244,19 +245,20 @@ fn polls_that_alone_fill_the_rate_leave_room_for_data() {
         pair.write_all(0, 2000, 2000);
         pair.run_until(ms(6000));
         assert_eq!(pair.received[1], 2000);
-        // One POLL per data packet while there is data to send, and what the rate has room for until the last STAT is back.
+        // One POLL per data packet while there is data to send, and as many as the rate allows until the last STAT is
+        // back.
         let polls = pair.sent(0, Kind::Poll).len();
         assert!((20..35).contains(&polls), "{polls}");
         let sent: u32 =
             pair.sent(0, Kind::Data).iter().chain(&pair.sent(0, Kind::Poll)).map(|sent| sent.1.wire_bytes()).sum();
         let last = pair.log.iter().rfind(|sent| sent.1 == 0).expect("something was sent").0;
-        // A byte takes 0.8 ms; at the end a data packet and the POLL behind it may be ahead of the rate.
+        // A byte takes 0.8 ms; at the end a data packet and the POLL after it may be ahead of the rate.
         assert!(Time::from_ps(800_000_000).times(u64::from(sent - 132 - 40)) <= last, "{sent} bytes by {last:?}");
         assert!(last < ms(5000), "nothing is asked when everything has arrived");
     }
 }
 
-/// A burst carries POLLs within: its front is acknowledged, and followed by new data, before its end has arrived.
+/// A burst contains POLLs: its front is acknowledged, and followed by new data, before its end has arrived.
 #[test]
 fn polls_within_a_burst() {
     let config = StpConfig { initial_window_segments: count(50.0), handshake: false, ..small() };
@@ -283,7 +285,7 @@ fn sends_at_its_rate_and_retransmissions_first() {
     let data = pair.sent(0, Kind::Data);
     assert!(data.iter().enumerate().all(|(n, packet)| packet.0 == ms(10 * n as u64)), "one every 10 ms");
     let positions: Vec<u32> = data.iter().map(|packet| packet.1.position / 100).collect();
-    // Packet 1 is missed when 2, sent at 20 ms, arrives at 70 ms; the USTAT is back at 120 ms, when 12 was to go out.
+    // Packet 1 is missed when 2, sent at 20 ms, arrives at 70 ms; the USTAT is back at 120 ms, when 12 was due.
     assert_eq!(positions[..16], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 12, 13, 14]);
     assert_eq!(pair.sent(1, Kind::Ustat).len(), 1, "one report for one gap");
 }
@@ -430,7 +432,7 @@ fn a_thin_stream_is_polled_about_once_per_round_trip() {
     assert!((10..=14).contains(&polls), "{polls} in ten round trips");
 }
 
-/// 4 GiB and more: positions wrap.
+/// More than 4 GiB: positions wrap.
 #[test]
 fn a_stream_may_be_longer_than_its_sequence_numbers() {
     let config = StpConfig {
@@ -464,7 +466,7 @@ fn a_stream_may_be_longer_than_its_sequence_numbers() {
     assert_eq!(got, 6_000_000_000);
 }
 
-/// Every option, and windows down to one packet.
+/// All options, and windows down to one packet.
 fn configs() -> impl Strategy<Value = StpConfig> {
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
     let rate = proptest::option::of(50e3..5e6_f64);
@@ -490,7 +492,7 @@ fn configs() -> impl Strategy<Value = StpConfig> {
     )
 }
 
-/// A network that is bad for a while, at most as long as there are faults.
+/// A network with a limited number of faults.
 fn faults() -> impl Strategy<Value = Vec<Fault>> {
     let fault = prop_oneof![
         3 => (1_u64..60).prop_map(Fault::Delay),
@@ -501,7 +503,7 @@ fn faults() -> impl Strategy<Value = Vec<Fault>> {
 }
 
 proptest! {
-    /// Loss, duplication and reordering: both streams arrive complete, in order and once, and both sides come to rest.
+    /// Loss, duplication and reordering: both streams arrive complete, in order and once, and both sides become idle.
     #[test]
     fn everything_arrives_once_and_in_order(
         config in configs(), faults in faults(), bytes in (0_usize..3000, 0_usize..3000), piece in 1_usize..1000,

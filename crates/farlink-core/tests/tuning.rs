@@ -1,10 +1,10 @@
-//! The reader of look-up tables: the same picks as Python's, and what holds for every table.
+//! The reader of look-up tables: the same choices as Python's, and properties of all tables.
 
 use farlink_core::tuning::{Condition, NoCondition, Row, Standing, Status, Table, TableError, Warning};
 use proptest::prelude::*;
 use serde::Deserialize;
 
-/// Written by `python -m tests.tuning`; Python's tests hold them to its reader.
+/// Written by `python -m tests.tuning`; Python's tests compare them with its own reader.
 const VECTORS: &str = include_str!("../../../tests/vectors/tuning.json");
 
 #[derive(Deserialize)]
@@ -115,7 +115,7 @@ fn invalid_rows_are_refused() {
     }
 }
 
-/// Rows of one share and number of flows: which code at each condition, with margin and hysteresis.
+/// Rows of one share and number of flows: the code at each condition, with margin and hysteresis.
 fn any_rows() -> impl Strategy<Value = Vec<Row>> {
     (prop::collection::vec(0u8..4, 1..12), 0.0..2.0, 0.0..3.0).prop_map(|(codes, margin, hysteresis)| {
         let mut rows: Vec<Row> = Vec::new();
@@ -159,7 +159,7 @@ proptest! {
             if standing.step < before.step {
                 prop_assert!(ends(before.step).0.is_some_and(|down| at < down));
             }
-            // Asked again, it answers the same.
+            // A repeated query gives the same answer.
             prop_assert_eq!(table.pick(condition(cn0), Some(standing)).unwrap().row, found.row);
         }
     }

@@ -1,4 +1,5 @@
-//! Properties of the wire codec: round trips, agreement with [`Packet::inspect`] on damage, and calm in the face of noise.
+//! Properties of the wire codec: round trips, agreement with [`Packet::inspect`] on damage, and robustness against
+//! random bytes.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -21,7 +22,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Damage within so many consecutive bits never escapes the Internet checksum.
+/// Damage within this many consecutive bits never escapes the Internet checksum.
 const CERTAIN_WINDOW_BITS: u32 = 15;
 
 fn envelopes() -> impl Strategy<Value = Envelope> {
@@ -183,11 +184,11 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     (fields, fec_words, optional, bodies).prop_map(
         |(([sequence, timestamp, opening], tag, mode, class, flags), fec_words, optional, payload)| {
             let (mack, repair, (forward, skipped)) = optional;
-            // Those that no other field says.
+            // Flags that follow from no other field.
             let free = Flags::ASYN.with(Flags::AFIN).with(Flags::RESET).with(Flags::CRC);
             let mut flags = Flags(flags & free.0);
             let is_opening = flags.has(Flags::ASYN);
-            // A byte says how long all of it is; each field has a type and a length.
+            // One byte holds the total length; each field has a type and a length.
             let values: u16 = [(class > 0, 1), (forward.is_some(), 4), (skipped.is_some(), 4)]
                 .into_iter()
                 .map(|(is_there, bytes)| if is_there { 2 + bytes } else { 0 })
@@ -227,7 +228,7 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     )
 }
 
-/// Where a burst of damage begins, and which bits of its window are wrong.
+/// The start of a burst of damage, and the wrong bits within its window.
 fn bursts() -> impl Strategy<Value = (Index, u32)> {
     (any::<Index>(), 1_u32..1 << CERTAIN_WINDOW_BITS)
 }
@@ -242,7 +243,7 @@ fn encoded<P: Codec>(packet: &P, envelope: &Envelope) -> Vec<u8> {
     bytes
 }
 
-/// What the wire codec makes of the packet after the given bits were flipped.
+/// Result of decoding the packet after the given bits were flipped.
 fn decoded_integrity<P: Codec>(mut bytes: Vec<u8>, wrong_bits: &[u32]) -> Option<Integrity> {
     for &bit in wrong_bits {
         bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
@@ -254,13 +255,14 @@ fn check_round_trip<P: Codec + Debug + PartialEq>(packet: P, envelope: Envelope)
     let mut bytes = encoded(&packet, &envelope);
     prop_assert_eq!(bytes.len(), packet.wire_bytes() as usize);
     check_encode_into(&packet, &envelope, &bytes)?;
-    // What a network with a minimum frame length appends is no part of the packet.
+    // Padding that a network with a minimum frame length appends is not part of the packet.
     bytes.extend([0xaa; 7]);
     prop_assert_eq!(decode::<P>(&bytes), Some(Decoded { packet, envelope, integrity: Integrity::Intact }));
     Ok(())
 }
 
-/// Into a buffer of another's bytes as onto a vector; a buffer that is too short stays as it was.
+/// Encoding into a buffer with other bytes gives the same as appending to a vector; a buffer that is too short stays
+/// unchanged.
 fn check_encode_into<P: Codec>(packet: &P, envelope: &Envelope, expected: &[u8]) -> Result<(), TestCaseError> {
     let mut buffer = vec![0x55; expected.len() + 9];
     prop_assert_eq!(packet.encode_into(envelope, &mut buffer), Ok(expected.len()));
@@ -281,7 +283,7 @@ fn check_burst<P: Codec>(packet: &P, envelope: &Envelope, burst: (Index, u32)) -
     let wrong_bits: Vec<u32> = in_window.map(|i| start + i).filter(|&bit| bit < bits).collect();
 
     let inspected = packet.inspect(&Damage { bits: &wrong_bits, code: PacketCode::None });
-    // How many symbols of a code are wrong is known to who flipped the bits only.
+    // Only the simulated channel knows the number of wrong symbols.
     let inspected = inspected.map(|integrity| match integrity {
         Integrity::PayloadErrors { .. } => Integrity::PayloadDamaged,
         other => other,
@@ -290,7 +292,7 @@ fn check_burst<P: Codec>(packet: &P, envelope: &Envelope, burst: (Index, u32)) -
     Ok(())
 }
 
-/// Behind the header any bits may be wrong.
+/// After the header any bits may be wrong.
 fn check_scattered(segment: &aerotp::Segment<Vec<u8>>, places: &[Index]) -> Result<(), TestCaseError> {
     let mut bytes = encoded(segment, &Envelope::simulated(0));
     let header_bits = usize::from(segment.header_bytes) * 8;
@@ -311,7 +313,7 @@ fn check_scattered(segment: &aerotp::Segment<Vec<u8>>, places: &[Index]) -> Resu
     Ok(())
 }
 
-/// Headers written without a payload of zeros are those of the packet that has them.
+/// Headers written for a payload of zeros equal those of the whole packet.
 fn check_headers<P: Codec, Z: Codec>(without_content: &P, zeros: &Z, envelope: &Envelope) -> Result<(), TestCaseError> {
     let whole = encoded(zeros, envelope);
     prop_assert_eq!(&encoded(without_content, envelope), &whole);
@@ -433,7 +435,8 @@ proptest! {
         check_scattered(&segment, &places[..=count.index(places.len())])?;
     }
 
-    /// Random bytes seldom pass the check of the header; these do. What decodes encodes to what decodes to the same.
+    /// Random bytes seldom pass the check of the header; these do. Decoded packets encode to bytes that decode to the
+    /// same packet.
     #[test]
     fn no_aerotp_header_makes_decoding_panic(mut body in vec(any::<u8>(), 20..200), shape in any::<(u8, u8)>(), fits: bool) {
         body[12] = 0x40 | shape.0 & 0x13;
@@ -469,7 +472,7 @@ proptest! {
             let again = decode_segment::<Vec<u8>>(&again.into()).expect("what was written can be read").segment;
             let normal = |segment: aerotp::Segment<Vec<u8>>| {
                 let aerotp::Segment { header_bytes: _, flags, .. } = segment;
-                // Extended fields that are not known are not written again.
+                // Unknown extension fields are not written again.
                 let flags = Flags(flags.0 & !Flags::EXTENDED.0);
                 aerotp::Segment { header_bytes: 0, flags, ..segment }
             };
@@ -509,7 +512,7 @@ proptest! {
         let _ = decode_segment::<Virtual>(&Bytes::from(bytes.clone()));
     }
 
-    /// As below, for STP: what decodes encodes to the same bytes again.
+    /// The same for STP: decoded packets encode to the same bytes.
     #[test]
     fn no_stp_header_makes_decoding_panic(mut body in vec(any::<u8>(), 8..120), kind in proptest::sample::select(&Kind::ALL[..])) {
         (body[4], body[5]) = (kind as u8, 0);
@@ -517,7 +520,7 @@ proptest! {
         if let Some(Decoded { packet, envelope, .. }) = decode::<Pdu<Vec<u8>>>(&bytes) {
             let again = decode::<Pdu<Vec<u8>>>(&encoded(&packet, &envelope)).expect("its own bytes").packet;
             let is_same = again == packet;
-            // A STAT that covers nothing has no report to write.
+            // A STAT that covers nothing has no report.
             prop_assert!(is_same || packet.kind == Kind::Stat && packet.report.is_empty(), "{:?}", packet);
         }
     }
@@ -556,7 +559,7 @@ fn with_right_checksums(mut body: Vec<u8>, protocol: u8) -> Vec<u8> {
     [&header[..], &body].concat()
 }
 
-/// RFC 1071, section 1, word by word: an independent second opinion.
+/// RFC 1071, section 1, word by word, as an independent check.
 fn internet_checksum(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low));
     let sum: u32 = bytes.chunks(2).map(word).sum();
@@ -585,7 +588,8 @@ fn unnoticed_bits<P: Codec>(packet: &P) -> Vec<u32> {
     (0..bytes.len() as u32 * 8).filter(|&bit| decoded_integrity::<P>(bytes.clone(), &[bit]).is_some()).collect()
 }
 
-/// The residue that the module's documentation admits: the simulator loses this segment, a receiver would take it.
+/// The residual error that the module's documentation admits: the simulator loses this segment, a receiver would accept
+/// it.
 #[test]
 fn exchanged_words_escape_the_checksum() {
     let segment = Segment { flags: Flags::ACK, header_bytes: 40, payload: vec![0, 1, 0, 0], ..Segment::default() };
@@ -596,7 +600,7 @@ fn exchanged_words_escape_the_checksum() {
     assert_eq!(decoded_integrity::<Segment<Vec<u8>>>(bytes, &wrong_bits), Some(Integrity::Intact));
 }
 
-/// Where the payload of a packet lies in the buffer that it was read from.
+/// Position of a packet's payload in the buffer that it was decoded from.
 fn place(buffer: &Bytes, payload: &Bytes) -> usize {
     payload.as_ptr() as usize - buffer.as_ptr() as usize
 }
@@ -621,7 +625,7 @@ fn payloads_are_slices_of_the_received_bytes() {
     assert_eq!(place(&arrived, &aerotp::Segment::<Bytes>::decode(arrived.clone()).unwrap().packet.payload), 44);
     let inner = arrived.slice(20..);
     assert_eq!(place(&inner, &decode_segment::<Bytes>(&inner).unwrap().segment.payload), 24);
-    // What had to be mended is a copy.
+    // A corrected payload is a copy.
     datagram[45] ^= 1;
     let mended = decode_segment::<Bytes>(&Bytes::from(datagram).slice(20..)).unwrap();
     assert_eq!((mended.integrity, &mended.segment.payload), (Integrity::Mended { bits: 1 }, &segment.payload));

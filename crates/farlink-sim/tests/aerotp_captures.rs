@@ -1,4 +1,4 @@
-//! AeroTP in captures, read by tshark with the dissector that farlink ships: what it shows is what was sent.
+//! AeroTP in captures, read by tshark with the dissector that farlink ships: it shows the segments that were sent.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -52,7 +52,7 @@ const FIELDS: [&str; 32] = [
     "aerotp.mack.skipped",
 ];
 
-/// What tshark has to show of a segment.
+/// The fields that tshark must show for a segment.
 fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String> {
     let bit = |is_set: bool| u8::from(is_set).to_string();
     let when = |is_there: bool, number: u32| if is_there { number.to_string() } else { String::new() };
@@ -106,7 +106,7 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
     ]
 }
 
-/// The fields of every packet; `None`, and a line that says so, where tshark is not installed.
+/// The fields of every packet; `None`, with a message, if tshark is not installed.
 fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("aerotp-{name}.pcapng"));
     std::fs::write(&file, capture).unwrap();
@@ -125,7 +125,7 @@ fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("Lua"), "{said}");
     let text = String::from_utf8(output.stdout).unwrap();
-    // Newer versions write truth in words.
+    // Newer versions write booleans as words.
     let number = |field: &str| match field {
         "True" => "1".to_owned(),
         "False" => "0".to_owned(),
@@ -134,7 +134,7 @@ fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>
     Some(text.lines().map(|line| line.split('\t').map(number).collect()).collect())
 }
 
-/// Segments of a capture, as the codec reads them; what was cut off is zeros.
+/// Segments of a capture, decoded by the codec; truncated bytes are zeros.
 fn segments(capture: &[u8]) -> Vec<(Segment<Virtual>, Envelope)> {
     let mut reader = PcapNgReader::new(capture).unwrap();
     let mut segments = Vec::new();
@@ -203,7 +203,7 @@ fn tshark_reads_every_field_of_simulated_runs() {
         assert_eq!(rows.len(), sent.len());
         for (row, (segment, envelope)) in rows.iter().zip(&sent) {
             assert_eq!(row[..3], ["", "", "raw:ip:aerotp"].map(str::to_owned), "{name}: {row:?} {segment:?}");
-            // A MACK is in the capture as a whole; of data, the payload and what stands behind it are not.
+            // A capture holds whole MACKs, but of data neither the payload nor the bytes after it.
             let status = if segment.mack.is_some() { "1" } else { "2" };
             let has_check = segment.flags.has(Flags::CRC);
             assert_eq!(row[3], if has_check { status } else { "" }, "{name}: {row:?} {segment:?}");
@@ -212,7 +212,7 @@ fn tshark_reads_every_field_of_simulated_runs() {
     }
 }
 
-/// A segment with all that there is, and one of each kind.
+/// A segment with all optional fields, and one of each kind.
 fn kinds() -> Vec<Segment<Vec<u8>>> {
     let payload = b"what is sent".to_vec();
     let mut mack = Mack { echo: 9, held: 0x1fff_ffff, window: u32::MAX, marked: 7, damaged: 8, ..Mack::default() };
@@ -329,7 +329,7 @@ fn tshark_survives_noise() {
         let bytes = usize::from(next()) % 90;
         let mut noise: Vec<u8> = (0..bytes).map(|_| next()).collect();
         if bytes > 16 {
-            // Few extended fields are as long as their first byte says when that is noise.
+            // Few extension fields of random bytes have the length that their first byte gives.
             let is_extended = noise[13] < 64;
             (noise[12], noise[14]) = (0x40, 0);
             noise[13] = if is_extended { noise[13] } else { noise[13] & !Flags::EXTENDED.0 };
@@ -339,7 +339,7 @@ fn tshark_survives_noise() {
         let mut packet = Vec::new();
         datagram.encode(&envelope, &mut packet).unwrap();
         if index % 2 == 0 {
-            // The same behind IPv4's header, without UDP's.
+            // The same after an IPv4 header, without a UDP header.
             packet.drain(20..28);
             packet[9] = 254;
             let length = (packet.len() as u16).to_be_bytes();

@@ -1,4 +1,4 @@
-//! AeroTP without acknowledgements in the engine: what is lost is what the closed forms say.
+//! AeroTP without acknowledgements in the packet engine: losses match the closed forms.
 
 use crate::common::{once, set, setup};
 use farlink_core::protocol::aerotp::Fec;
@@ -24,12 +24,12 @@ fn flow(scenario: &Value, seed: u64) -> FlowResult {
     once(&setup(scenario), seed).flows.remove(0)
 }
 
-/// Probability that a segment is lost with its header, of so many bytes.
+/// Probability that a segment with a header of this many bytes is lost with it.
 fn header_loss(bytes: i32) -> f64 {
     1.0 - (1.0 - BER).powi(8 * bytes)
 }
 
-/// Loss of data among `packets` packets of equal length is as likely as `expected`, within four standard deviations.
+/// Checks that the loss rate of `packets` equal packets is `expected`, within four standard deviations.
 fn assert_loss(flow: &FlowResult, expected: f64, packets: f64) {
     let lost = flow.skipped_bytes as f64 / (flow.skipped_bytes + flow.delivered_bytes) as f64;
     let sigma = (expected * (1.0 - expected) / packets).sqrt();
@@ -72,21 +72,21 @@ fn datagrams_arrive_only_without_any_bit_error() {
     assert_eq!((flow.sent_packets, flow.retransmitted_bytes, flow.skipped_bytes), (6869, 0, 0));
 }
 
-/// Nothing waits for anything: the file takes its transmission and one delay, and its end is known to both sides.
+/// Nothing waits for answers: the file takes its transmission and one delay, and both sides know its end.
 #[test]
 fn a_file_takes_only_its_transmission_time() {
     let mut scenario = scenario(json!({ "mode": "unreliable" }));
     set(&mut scenario, "link.delay_s", json!(10.0));
     set(&mut scenario, "link.channel.ber", json!(0.0));
     let flow = flow(&scenario, 1);
-    // While the first answer is under way, 20 s, every segment tells where the stream begins, in 4 bytes.
+    // Until the first answer after 20 s, every segment says where the stream begins, in 4 bytes.
     let least_s = 10.0 + 1e7 * 1500.0 / 1456.0 * 8.0 / 5e6;
     let took_s = flow.finished.expect("nothing is lost").as_secs_f64();
     assert!(took_s >= least_s && took_s < 1.003 * least_s, "{took_s}, at least {least_s}");
     assert_eq!(flow.retransmitted_bytes, 0);
 }
 
-/// What one block of `source` and `repair` packets loses: mean and variance of its packets with data that stay lost.
+/// Mean and variance of the lost data packets in a block of `source` and `repair` packets.
 fn block_loss(source: u32, repair: u32, loss: f64) -> (f64, f64) {
     let n = source + repair;
     let (mut mean, mut square) = (0.0, 0.0);
@@ -94,7 +94,7 @@ fn block_loss(source: u32, repair: u32, loss: f64) -> (f64, f64) {
     for lost in 1..=n {
         probability *= loss / (1.0 - loss) * f64::from(n - lost + 1) / f64::from(lost);
         if lost > repair {
-            // Of those that are lost, so many are of data: hypergeometric.
+            // The number of data packets among the lost ones is hypergeometric.
             let (share, lost, all) = (f64::from(source) / f64::from(n), f64::from(lost), f64::from(n));
             let of_data = lost * share;
             mean += probability * of_data;
@@ -151,7 +151,7 @@ fn adaptive_parity_keeps_to_its_target() {
     }
 }
 
-/// What comes is in time, and nothing that is too old takes the place of what is not.
+/// All delivered data is in time, and expired data takes no capacity from recent data.
 #[test]
 fn a_deadline_bounds_the_delay() {
     let run = |deadline: Value, mode: &str| {
@@ -165,7 +165,7 @@ fn a_deadline_bounds_the_delay() {
     for mode in ["unreliable", "datagram"] {
         let timely = run(json!(0.5), mode);
         let rate_bps = timely.delivered_bytes as f64 * 8.0 / 60.0;
-        // 96 bytes in packets of 140: the rate is used up.
+        // 96 bytes in packets of 140: the rate is fully used.
         assert!(rate_bps > 0.97 * 1e5 * 96.0 / 144.0 && rate_bps < 1e5, "{mode}: {rate_bps}");
         let patient = run(Value::Null, mode);
         assert!(patient.skipped_bytes == 0, "{mode}: nothing is too old");

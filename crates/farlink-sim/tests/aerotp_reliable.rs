@@ -1,4 +1,4 @@
-//! AeroTP's reliable modes on a link of 10 s one way: how many round trips a file takes, and what it costs.
+//! AeroTP's reliable modes on a link of 10 s one way: the round trips and the overhead of a file.
 
 use crate::common::{expanded, set};
 use farlink_core::trace::MemoryTraces;
@@ -42,7 +42,7 @@ fn flows_together(scenario: &Value) -> Vec<FlowResult> {
     simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("nobody stops it").flows
 }
 
-/// Mean number of round trips until the file is there, and of bytes sent.
+/// Mean number of round trips until the file has arrived, and of bytes sent.
 fn cost(scenario: &Value, runs: u64) -> (f64, f64) {
     let flows = flows(scenario, runs);
     let mean = |value: fn(&FlowResult) -> f64| flows.iter().map(value).sum::<f64>() / runs as f64;
@@ -51,7 +51,7 @@ fn cost(scenario: &Value, runs: u64) -> (f64, f64) {
     (duration_s / ROUND_TRIP_S, mean(|flow| flow.sent_bytes as f64))
 }
 
-/// The worst of 680 packets needs 20.3 transmissions in the mean if 70 % are lost.
+/// With 70 % loss, the worst of 680 packets needs 20.3 transmissions on average.
 #[test]
 fn single_copies_take_twenty_round_trips() {
     let (round_trips, _) = cost(&scenario(1e-4, &json!({}), &[]), 20);
@@ -66,7 +66,7 @@ fn copies_or_shorter_packets_take_eight_round_trips() {
     }
 }
 
-/// With `spare_copies`, what is likely to be missing at the end goes out again before it is found lost.
+/// With `spare_copies`, segments near the end that are likely to be lost are copied before their loss is detected.
 #[test]
 fn copies_at_the_end_take_three_round_trips() {
     let file = [("flow.file.traffic.bytes", json!(1e7))];
@@ -80,7 +80,7 @@ fn copies_at_the_end_take_three_round_trips() {
     assert_eq!(with, without, "where nothing is lost, nothing is likely to be missing");
 }
 
-/// Time for a file over packet losses and 10 s one way, of which the best any scheme can do is the share that comes back.
+/// Time for a file with packet losses and 10 s one way, relative to the capacity left by the losses.
 fn share_of_bound(transport: &Value, bytes: f64, loss: f64) -> f64 {
     let changes = [
         ("link.channel", json!({ "kind": "loss", "loss": loss })),
@@ -111,7 +111,7 @@ fn long_files_take_hardly_longer_than_the_bound() {
     }
 }
 
-/// The means over 20 runs and more lengths are `make soak`'s.
+/// `make soak` checks the means over 20 runs and more lengths.
 #[test]
 fn repair_symbols_take_two_round_trips() {
     let (round_trips, sent_bytes) = cost(&scenario(1e-4, &json!({ "coded": {} }), &[]), 4);
@@ -156,7 +156,7 @@ fn repair_symbols_are_never_much_worse_than_repetition() {
             let (coded, coded_bytes) = cost(&scenario(ber, &json!({ "coded": {} }), &file), 5);
             let (plain, plain_bytes) = cost(&scenario(ber, &json!({}), &file), 5);
             assert!(coded <= plain + 0.1, "{bytes} bytes at {ber}: {coded} round trips against {plain}");
-            // Some copies of a packet or two are what saves round trips where there is little to code.
+            // With one or two packets there is little to code, and only some copies of them save round trips.
             let more = coded_bytes - 1.1 * plain_bytes;
             assert!(more < 25_000.0, "{bytes} bytes at {ber}: {coded_bytes} sent against {plain_bytes}");
         }
@@ -179,7 +179,7 @@ fn bulk_data_wastes_little_on_needless_symbols() {
         let flow = flows(&scenario(0.0, &json!({ "coded": {} }), &changes), 1).remove(0);
         let goodput = flow.delivered_bytes as f64 * 8.0 / flow.measured.as_secs_f64();
         let share = goodput / ((1.0 - loss) * 5e6 * 1456.0 / 1500.0);
-        // In order, data comes a block at a time: one more or less of them is 0.013.
+        // Ordered data arrives in blocks: one block more or less is 0.013.
         assert!((0.97..1.02).contains(&share), "{share} at {delay_s} s and a loss of {loss}");
     }
 }
@@ -191,7 +191,7 @@ fn a_rate_is_learnt_from_the_first_burst() {
     for (control, bytes, seconds) in [
         ("learnt", 1e6, 40.0..45.0),
         ("learnt", 1e8, 220.0..240.0),
-        // Who is not to outdo TCP doubles.
+        // A sender that must not outdo TCP doubles its rate.
         ("friendly", 1e6, 120.0..140.0),
     ] {
         let transport = json!({ "rate_bps": null, "rate_control": control, "initial_rto_s": 25 });
@@ -275,10 +275,10 @@ fn a_deadline_limits_the_delay_over_a_lossy_link_with_outages() {
     assert!(slowest_s(&patient) > 4.0 && patient.skipped_bytes == 0, "{}", slowest_s(&patient));
     for keys in [json!({ "deadline_s": 1 }), json!({ "deadline_s": 1, "coded": {} })] {
         let timely = run(&keys, std::slice::from_ref(&telemetry));
-        // A segment of 756 bytes, 22 ms of data, shares its fate; a block is open for a quarter of a round trip.
+        // A segment of 756 bytes, 22 ms of data, is lost as a whole; a block is open for a quarter of a round trip.
         let most_s = 1.0 + 0.1 + if keys["coded"].is_null() { 0.05 } else { 0.15 };
         assert!(slowest_s(&timely) < most_s, "{keys}: {}", slowest_s(&timely));
-        // Of 20 s, 4 s are away, and what was written up to a second before the end of that comes in time.
+        // The link is down for 4 of 20 s, and data written up to a second before the end of the outage arrives in time.
         let lost = timely.skipped_bytes as f64 / (timely.skipped_bytes + timely.delivered_bytes) as f64;
         assert!((0.10..0.20).contains(&lost), "{keys}: {lost}");
         let file = run(&keys, &[]);
@@ -329,6 +329,6 @@ fn a_window_does_not_grow_without_a_reader() {
     });
     let flow = flows(&scenario, 1).remove(0);
     let sent_bytes = flow.sent_bytes - flow.overhead_bytes;
-    // What was read at once when there was room, and what waits.
+    // Data that was read at once while there was room, and data that waits.
     assert!(sent_bytes < (2 << 26) + 10_000_000, "{sent_bytes} bytes for {} that went on", flow.delivered_bytes);
 }

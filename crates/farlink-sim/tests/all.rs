@@ -1,4 +1,5 @@
-//! All tests of the crate's public interface in one program: each program more is the crate compiled and linked once more.
+//! All tests of the crate's public interface in one program, because each further program compiles and links the crate
+//! again.
 
 mod aerotp_captures;
 mod aerotp_open_loop;

@@ -1,4 +1,4 @@
-//! ARQ in the engine: bytes are conserved, and the hybrids do what they are for.
+//! ARQ in the packet engine: bytes are conserved, and each hybrid has its purpose.
 
 use crate::common::random::channels;
 use crate::common::{cases, once, setup};
@@ -6,7 +6,7 @@ use farlink_sim::engine::FlowResult;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A link of a megabit per second; a file of so many bytes, or as much as it takes for 20 s.
+/// A link of a megabit per second; a file of this many bytes, or endless data for 20 s.
 fn flow(transport: Value, channel: &Value, back: &Value, bytes: Option<u64>) -> FlowResult {
     let traffic = bytes.map_or(json!({ "kind": "bulk" }), |bytes| json!({ "kind": "file", "bytes": bytes }));
     let mut scenario = json!({
@@ -60,7 +60,7 @@ fn transports() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Bounds that hold whatever happens.
+/// Bounds that always hold.
 fn check(transport: &Value, flow: &FlowResult) -> Result<(), TestCaseError> {
     let number = |key: &str| transport[key].as_u64();
     let window = if transport["mode"] == "stop-and-wait" { 1 } else { number("window_frames").unwrap() };
@@ -99,8 +99,9 @@ proptest! {
     }
 }
 
-/// Few errors: parity that is sent when it is wanted beats parity that always is, and both beat repetition. Many: plain ARQ
-/// starves, as e^-4 of its frames arrive whole, and so does, to a lesser degree, who loses headers.
+/// With few errors, parity sent on request beats parity sent always, and both beat retransmission. With many errors,
+/// plain ARQ starves, because e^-4 of its frames arrive intact; so does, to a lesser degree, a scheme that loses
+/// headers.
 #[test]
 fn each_hybrid_has_its_range() {
     let clear = json!({ "kind": "none" });

@@ -1,4 +1,5 @@
-//! ARQ over light that fades: frames whose length follows the bit error rate carry more than frames of any one length.
+//! ARQ over a fading optical link: frames whose length follows the bit error rate carry more than frames of any fixed
+//! length.
 
 use crate::common::expanded;
 use farlink_core::optics::ReceiverSetting;
@@ -9,14 +10,14 @@ use serde_json::{Value, json};
 
 const RATE_BPS: f64 = 622e6;
 
-/// So many samples of 10 ms each at a bit error rate of 1e-8, and as many at 3e-4.
+/// This many samples of 10 ms each at a bit error rate of 1e-8, and as many at 3e-4.
 fn fades() -> Trace {
     let receiver = ReceiverSetting::default().receiver();
     let power_w = (0..20).map(|n| receiver.power_w(if n % 2 == 0 { 1e-8 } else { 3e-4 })).collect();
     Trace::Power { power_w, blocked: Vec::new(), is_relative: false, duration_s: 0.2 }
 }
 
-/// A quarter of a second over 300 m, with clear acknowledgements.
+/// A quarter of a second over 300 m, with error-free acknowledgements.
 fn flow(mode: &str, segment_bytes: u32, length: &Value) -> FlowResult {
     let mut scenario = json!({
         "duration_s": 0.25,

@@ -1,4 +1,4 @@
-//! BBR in the engine: its states over a GEO link, and what is left of the goodput over loss.
+//! BBR in the packet engine: its states over a GEO link, and its goodput over loss.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ fn geo(control: &str, changes: &[(&str, Value)]) -> Value {
     scenario(&all)
 }
 
-/// The pacing gain over time, as far as it can be read from outside: the pace over the bandwidth, where it changes.
+/// The pacing gain over time where it changes, estimated as pacing rate over bandwidth.
 fn gains(control: &str) -> String {
     let series = json!({ "series": ["pacing_rate", "bandwidth", "cwnd"] });
     let points = expanded(&geo(control, &[("measure", series)]));
@@ -43,15 +43,15 @@ fn gains(control: &str) -> String {
     log
 }
 
-/// Version 1: 2.86 (2.885 less a margin of 1 %) until the bandwidth grows no more, 0.34 until the queue is gone, then cycles of
-/// 1.24, 0.74 and 0.99; after ten seconds without a shorter round trip four segments for a round trip.
+/// Version 1: 2.86 (2.885 less a margin of 1 %) until the bandwidth stops growing, 0.34 until the queue is empty, then
+/// cycles of 1.24, 0.74 and 0.99. After ten seconds without a shorter round trip, four segments for a round trip.
 #[test]
 fn version_1_starts_drains_cycles_and_measures_the_round_trip() {
     insta::assert_snapshot!(gains("bbr"));
 }
 
-/// Version 3: 2.74 (2.77 less 1 %), 0.5 until the queue is gone, 0.89 and 0.99 for two to three seconds, 1.24 for the probe; the
-/// round trip is measured with half a pipe.
+/// Version 3: 2.74 (2.77 less 1 %), 0.5 until the queue is empty, 0.89 and 0.99 for two to three seconds, 1.24 for the
+/// probe. The round trip is measured with half a pipe.
 #[test]
 fn version_3_starts_drains_cruises_and_probes() {
     insta::assert_snapshot!(gains("bbr3"));

@@ -1,4 +1,4 @@
-//! One limit for each number of a scenario: the schema's bound is what the checks accept, and nothing beyond it is.
+//! For each number of a scenario, the bound in the schema equals the bound of the checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::common::generator::{BOUNDS, Generator, with_bounds};
 use crate::common::scenario;
 
-/// So many scenarios are drawn; each holds about thirty numbers.
+/// Number of generated scenarios; each holds about thirty numbers.
 const SCENARIOS: u64 = 600;
 
-/// Files as they are, and nobody who decodes.
+/// Files are not read, and codings not decoded.
 struct Undecoded(TraceFiles);
 
 impl TraceSource for Undecoded {
@@ -25,7 +25,7 @@ impl TraceSource for Undecoded {
     }
 }
 
-/// Why a scenario is refused, if it is.
+/// The reason why a scenario is refused, if it is.
 fn refusal(scenario: &Value) -> Option<ConfigError> {
     let expanded = match expand(scenario) {
         Ok(expanded) => expanded,
@@ -35,7 +35,7 @@ fn refusal(scenario: &Value) -> Option<ConfigError> {
     refusal.filter(|refusal| !refusal.message().contains(&EventsError::NotCollected.to_string()))
 }
 
-/// A number in a drawn scenario: its place there, and the schema of its key.
+/// A number in a generated scenario: its path, and the schema of its key.
 struct Number {
     pointer: String,
     /// `TABLE.key`, the same for all tables of a kind.
@@ -43,7 +43,7 @@ struct Number {
     schema: Value,
 }
 
-/// All numbers of a value, with what the schema says of them.
+/// All numbers of a value, with their schemas.
 fn numbers(root: &Value, of: &Value, value: &Value, place: (&str, &str), found: &mut Vec<Number>) {
     let (pointer, key) = place;
     if let Some(reference) = of["$ref"].as_str() {
@@ -86,7 +86,7 @@ fn numbers(root: &Value, of: &Value, value: &Value, place: (&str, &str), found: 
     }
 }
 
-/// Whether a value is of one of several choices.
+/// Whether a value may have one of several types.
 fn is_of(root: &Value, choice: &Value, value: &Value) -> bool {
     if let Some(reference) = choice["$ref"].as_str() {
         return is_of(root, &root["$defs"][reference.rsplit('/').next().unwrap()], value);
@@ -107,22 +107,22 @@ fn is_of(root: &Value, choice: &Value, value: &Value) -> bool {
     }
 }
 
-/// What came of a bound.
+/// Result for one bound.
 #[derive(Default)]
 struct Tried {
-    /// How often it was tried.
+    /// Number of tries.
     attempts: u32,
-    /// It was accepted once.
+    /// Whether it was accepted at least once.
     is_accepted: bool,
-    /// How it was refused by rules that name no other key.
+    /// Refusals by rules that name no other key.
     refused: Vec<String>,
-    /// How often a number beyond it was tried.
+    /// Number of tries of a value beyond it.
     tries: u32,
-    /// What is wrong with how it was treated.
+    /// Errors in its treatment.
     beyond: Vec<String>,
 }
 
-/// The least step that leaves a range.
+/// The least step beyond a range.
 fn beyond(bound: f64, is_upper: bool, is_excluded: bool, is_whole: bool) -> f64 {
     match (is_excluded, is_upper) {
         (true, _) => bound,
@@ -142,7 +142,7 @@ fn within(bound: f64, is_upper: bool, is_excluded: bool) -> f64 {
     }
 }
 
-/// A refusal that is about more than the number itself: it stands at another key, or names one.
+/// A refusal that concerns more than the number itself: it is at another key, or names one.
 fn names_another(refusal: &ConfigError, key: &str, all: &[String]) -> bool {
     let own = key.rsplit('.').next().unwrap();
     let is_own = refusal.path.rsplit('.').next().unwrap().split('[').next() == Some(own);
@@ -151,7 +151,7 @@ fn names_another(refusal: &ConfigError, key: &str, all: &[String]) -> bool {
     !is_own || words.any(|word| word != own && (all.iter().any(|key| key == word)))
 }
 
-/// Every name of a key, and what a packet is made of.
+/// All names of keys, and the words for parts of packets.
 fn names(root: &Value) -> Vec<String> {
     fn walk(of: &Value, found: &mut Vec<String>) {
         if let Some(properties) = of["properties"].as_object() {
@@ -165,12 +165,12 @@ fn names(root: &Value) -> Vec<String> {
     }
     let mut found = vec!["headers".to_owned()];
     walk(root, &mut found);
-    // Words of every sentence.
+    // Words that occur in every sentence.
     found.retain(|name| !["end", "link", "path", "loss", "runs", "flow", "source", "limits"].contains(&name.as_str()));
     found
 }
 
-/// A scenario with which nothing is wrong.
+/// A valid scenario.
 fn drawn(seed: u64) -> Option<Value> {
     let mut generator = Generator::with_all(seed);
     let mut scenario = generator.scenario()?;
@@ -183,7 +183,7 @@ fn drawn(seed: u64) -> Option<Value> {
     None
 }
 
-/// Scenarios with keys that need others beside them, which are seldom drawn together.
+/// Scenarios with keys that need other keys, which are seldom drawn together.
 fn rare() -> Vec<Value> {
     let transports = json!({
         "bbr": { "kind": "tcp", "congestion_control": "bbr", "bbr": { "pacing_margin": 0.1, "probe_rtt_s": 1 } },
@@ -283,7 +283,7 @@ fn bounded(root: &Value, of: &Value) -> BTreeSet<String> {
     found
 }
 
-/// The first digits by which a value may be told.
+/// The first digits by which a value can be recognised.
 fn texts(value: f64) -> [String; 2] {
     [value.to_string(), format!("{value:e}")].map(|text| text.chars().take(6).collect())
 }

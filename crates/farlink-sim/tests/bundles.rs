@@ -1,4 +1,4 @@
-//! Bundles in whole runs: what flows get of them.
+//! Bundles in whole runs: the effect on flows.
 
 use crate::common::{once, real, run, scenario, setup};
 use farlink_sim::engine::RunResult;
@@ -25,7 +25,7 @@ fn four_lines_give_nearly_four_times_as_much() {
     assert!(four > 3.7 * one && four < 4.0 * one + 1e3, "{one} {four}");
 }
 
-/// Both ways have the same calls: in an outage of all lines nothing at all passes.
+/// Both directions have the same calls: in an outage of all lines no packet passes.
 #[test]
 fn both_ways_drop_together() {
     let calls = json!({ "schedule": [[[100, 200]], [[100, 200]]] });
@@ -37,8 +37,8 @@ fn both_ways_drop_together() {
     assert!(goodput_bps(&run) > 0.5 * 2e5, "{}", goodput_bps(&run));
 }
 
-/// What a drop would have lost goes over other lines: no packet is lost, there is more goodput, and most of it where numbers are kept.
-/// The window fits into lines and queue, so that nothing overflows.
+/// Packets of a dropped line are sent again over other lines: no packet is lost, and goodput is higher, most of all
+/// with kept numbers. The window fits into lines and queue, so nothing overflows.
 #[test]
 fn requeued_packets_save_timeouts() {
     let duration = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
@@ -61,9 +61,9 @@ fn requeued_packets_save_timeouts() {
     assert!(goodput_bps(&requeued) > 1.1 * goodput_bps(&lost), "{} {}", goodput_bps(&requeued), goodput_bps(&lost));
 }
 
-/// A sender that hears duplicates for what a drop has lost sends it again before others tell it: Reno gains little with them, but more
-/// than chance, over the same drops (1.4 +- 0.6 % here). Duplicates that report nothing new mean nothing where acknowledgements are
-/// selective.
+/// Duplicate acknowledgements make a sender retransmit the losses of a drop earlier: Reno gains little, but
+/// significantly, over the same drops (1.4 +- 0.6 % here). With selective acknowledgements, duplicates that report
+/// nothing new have no effect.
 #[test]
 fn duplicate_acknowledgements_speed_recovery_up() {
     let duration = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
@@ -90,7 +90,7 @@ fn duplicate_acknowledgements_speed_recovery_up() {
 fn only_a_dropped_call_makes_duplicate_acknowledgements() {
     let of = |on_drop: &str| {
         let arq = json!({ "frame_bytes": 100, "window_frames": 2, "loss": 2e-2, "attempts": 2 });
-        // The only drop comes after the end.
+        // The only drop is after the end.
         let calls = json!({ "schedule": [[[1000, 1100]], [], [], []] });
         let bundle = json!({ "lines": 4, "calls": calls, "arq": arq, "on_drop": on_drop, "reorder_timeout_s": 2 });
         let mut scenario = over(&bundle);
@@ -135,8 +135,9 @@ fn availability_excludes_the_warm_up() {
     assert!((known.expect("there is a bundle") - 250.0 / 300.0).abs() < 1e-9, "{known:?}");
 }
 
-/// TCP of Linux over a bundle of Linux beside the kernel's own (6.1.192 and pppd 2.4.9 under QEMU): eight lines of 2400 bit/s, a call
-/// that drops every 36 s. Measured: 5.91 +- 0.07 kb/s in three runs, silences of 25.8 to 26.6, 41.3 to 44.5 and 27.5 to 29.9 s.
+/// TCP of Linux over a bundle of Linux, compared with the kernel's own (6.1.192 and pppd 2.4.9 under QEMU): eight lines
+/// of 2400 bit/s, a call that drops every 36 s. Measured: 5.91 +- 0.07 kb/s in three runs, silences of 25.8 to 26.6,
+/// 41.3 to 44.5 and 27.5 to 29.9 s.
 #[test]
 fn tcp_over_a_linux_bundle_matches_the_kernel() {
     let mut schedule = vec![json!([]); 8];

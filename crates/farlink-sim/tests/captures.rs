@@ -1,4 +1,4 @@
-//! Captures of simulated runs, read by tshark: what it sees is what the engine did.
+//! Captures of simulated runs, read by tshark: it shows what the engine did.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use farlink_sim::pcap::{Direction, PcapWriter};
 use farlink_sim::trace_run;
 use serde_json::{Value, json};
 
-/// A file over a lossy link, for every version. The recording gives each run losses in singles and in bursts.
+/// A file over a lossy link, for every version. The recording has single losses and bursts.
 fn lossy(variant: &str) -> Value {
     let lost: Vec<bool> =
         (0..300_u32).map(|frame| [40, 90, 92, 95, 150, 151, 152, 200, 290].contains(&frame)).collect();
@@ -29,12 +29,12 @@ fn capture(scenario: &Value) -> Vec<u8> {
     trace_run(&expanded(scenario), 0, 0, false, true, &|| false).unwrap().pcapng.unwrap()
 }
 
-/// One number of the only run's aggregate.
+/// One number of the aggregate of the only run.
 fn figure(scenario: &Value, quantity: &str) -> f64 {
     *real(&run(scenario, 1).rows, quantity).last().unwrap()
 }
 
-/// The fields of every packet; `None`, and a line that says so, where tshark is not installed.
+/// The fields of every packet; `None`, with a message, if tshark is not installed.
 fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
     std::fs::write(&file, capture).unwrap();
@@ -86,7 +86,7 @@ fn tshark_finds_the_retransmissions_that_the_table_counts() {
             assert_eq!(reports > 0, variant == "sack", "{reports} packets with SACK blocks");
 
             let is_data = |packet: &&Vec<String>| packet[2] == "10.0.0.1" && packet[4] != "0";
-            // Bytes below the highest sent before, counted by hand, ...
+            // Bytes below the highest sent before, counted here, ...
             let (mut highest, mut again) = (0, 0);
             for packet in packets.iter().filter(is_data) {
                 let (seq, len): (u64, u64) = (packet[3].parse().unwrap(), packet[4].parse().unwrap());
@@ -94,7 +94,7 @@ fn tshark_finds_the_retransmissions_that_the_table_counts() {
                 highest = highest.max(seq + len);
             }
             assert_eq!(again as f64, figure(&scenario, "retransmitted_bytes"), "{name}");
-            // ... and by tshark, which calls no first transmission one.
+            // ... and by tshark, which does not count first transmissions.
             let marked = packets.iter().filter(is_data).filter(|packet| !packet[8].is_empty());
             let marked_bytes: u64 = marked.map(|packet| packet[4].parse::<u64>().unwrap()).sum();
             assert_eq!(marked_bytes, again, "{name}: tshark's retransmissions");
@@ -121,7 +121,7 @@ fn tshark_sees_every_datagram() {
     assert_eq!(bytes as f64, figure(&scenario, "sent_bytes"));
 }
 
-/// Several flows are several conversations, and the series beside the capture tell the same story.
+/// Several flows are several conversations, and the series written with the capture agree with it.
 #[test]
 fn flows_have_ports_of_their_own_and_series_agree() {
     let mut scenario = lossy("sack");
@@ -160,7 +160,7 @@ fn series_have_the_names_of_their_flows() {
     let series = trace_run(&expanded(&scenario), 0, 0, true, false, &|| false).unwrap().series;
     let names: std::collections::BTreeSet<&str> = series.flow.iter().map(String::as_str).collect();
     assert!(names.contains("web.1") && !names.contains("tele") && !names.contains("web"), "{names:?}");
-    // The last byte acknowledged tells who is who: transfers are small, bulk is not.
+    // The last byte acknowledged identifies the flow: transfers are small, bulk is not.
     let last = |name: &str| {
         let rows = series.flow.iter().zip(&series.quantity).zip(&series.value);
         rows.filter(|((flow, quantity), _)| *flow == name && **quantity == "in_flight")
@@ -176,7 +176,7 @@ fn series_have_the_names_of_their_flows() {
     }
 }
 
-/// Kinds, lengths and places of the options of SCPS-TP are those that Wireshark knows (CCSDS 714.0-B-2, section 3).
+/// Kinds, lengths and positions of the options of SCPS-TP are those that Wireshark knows (CCSDS 714.0-B-2, section 3).
 #[test]
 fn tshark_reads_the_options_of_scps() {
     let mut scenario = lossy("snack");
@@ -209,8 +209,8 @@ fn tshark_reads_the_options_of_scps() {
     assert!(signals > 0 && reports > 0, "{signals} times corruption experienced, {reports} SNACKs with a bit vector");
 }
 
-/// The fields of a SNACK option without bit vector. Wireshark 4.0 goes on to take the acknowledgement number from behind
-/// this option, not from TCP's header, and calls the packet malformed for that; what it has read before is right.
+/// The fields of a SNACK option without bit vector. Wireshark 4.0 then reads the acknowledgement number from behind
+/// this option, not from TCP's header, and reports the packet as malformed; the fields before are right.
 #[test]
 fn tshark_reads_the_hole_of_a_snack() {
     let ack = Segment {

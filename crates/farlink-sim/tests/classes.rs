@@ -1,4 +1,4 @@
-//! Links that serve classes of service: who goes first, who gets how much, whose packets are dropped.
+//! Links that serve classes of service: order, shares and drops.
 
 use crate::common::random::scenarios;
 use crate::common::{bits, cases, expanded, once, run, scenario, set, setup};
@@ -11,7 +11,7 @@ use farlink_sim::resolve;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// 1 Mb/s, 50 ms; a voice of class 0 over datagrams of 200 bytes, one each 20 ms, and TCP of class 1 with packets of 1040
+/// 1 Mb/s, 50 ms. A voice flow of class 0: datagrams of 200 bytes every 20 ms. TCP of class 1 with packets of 1040
 /// bytes in a queue of 50.
 fn voice_and_bulk(changes: &[(&str, Value)]) -> Value {
     let voice = json!({ "kind": "cbr", "rate_bps": 172.0 * 8.0 / 0.02, "payload_bytes": 172 });
@@ -24,7 +24,7 @@ fn voice_and_bulk(changes: &[(&str, Value)]) -> Value {
     scenario
 }
 
-/// Datagrams of 28 bytes of headers, sent faster than the link of 1 Mb/s can carry; `payloads` of classes from 0 on.
+/// Datagrams with 28 bytes of headers, sent faster than the link of 1 Mb/s can carry; `payloads` of classes from 0 on.
 fn saturated(service: Value, payloads: &[u32]) -> Value {
     let mut scenario = scenario(&[
         ("duration_s", 200.into()),
@@ -39,7 +39,7 @@ fn saturated(service: Value, payloads: &[u32]) -> Value {
     scenario
 }
 
-/// Bytes on the wire that were delivered of each flow.
+/// Delivered wire bytes of each flow.
 fn served(run: &RunResult) -> Vec<f64> {
     run.flows.iter().map(|flow| (flow.delivered_bytes + 28 * flow.delivered_packets) as f64).collect()
 }
@@ -58,7 +58,7 @@ fn the_first_strict_class_waits_for_at_most_one_packet() {
     assert!(longest_delay_s(voice) <= 1.008 * most, "{} above {most}", longest_delay_s(voice));
     assert!(longest_delay_s(voice) >= 0.05 + own_s + 0.9 * packet_s, "it does wait for the one being sent");
     assert_eq!((voice.lost_packets, voice.delivered_packets), (0, voice.sent_packets - 3), "3 are under way");
-    // The bulk has all the rest.
+    // The bulk flow gets all of the rest.
     let rate_bps = (bulk.delivered_bytes as f64 * 1.04 + 200.0 * voice.delivered_packets as f64) * 8.0 / 20.0;
     assert!(rate_bps > 0.95e6, "{rate_bps}");
 
@@ -76,7 +76,7 @@ fn the_last_strict_class_gets_the_rest() {
         ("flow.bulk", json!({ "transport": "udp", "class": 6, "traffic": traffic })),
     ];
     let run = once(&setup(&voice_and_bulk(&changes)), 1);
-    // Class 6 begins at the same instant and is first in the file: none of the others ever goes.
+    // Class 6 starts at the same instant and is first in the file, so no other class is ever served.
     assert_eq!(run.flows[1].delivered_packets, 0);
 }
 
@@ -100,7 +100,7 @@ fn weights_share_a_link_filled_by_datagrams() {
     }
 }
 
-/// Weights share what strict classes leave, whoever stands where.
+/// Weighted classes share the rest of strict classes, whatever their numbers.
 #[test]
 fn strict_and_weighted_classes_share_a_link() {
     let mut scenario = saturated(json!({ "weights": [2, "strict", 1] }), &[972, 972, 972]);
@@ -131,7 +131,7 @@ fn a_full_class_drops_only_its_own_packets() {
         let run = once(&setup(&scenario), 1);
         let [calm, flood] = &run.flows[..] else { panic!() };
         assert_eq!(calm.lost_packets, 0);
-        // 50 wait, one is being sent, and 6 or 7 are on their way; of the calm class, two or three are there.
+        // 50 wait, one is being sent, and 6 or 7 are in flight; of the low-rate class, two or three have arrived.
         let missing = |flow: &FlowResult| flow.sent_packets - flow.delivered_packets - flow.lost_packets;
         assert!((54..=58).contains(&missing(flood)) && missing(calm) <= 4, "{} {}", missing(flood), missing(calm));
         assert!(run.peak_queue_bytes.is_some_and(|peak| (50e3..=53e3).contains(&peak)), "{:?}", run.peak_queue_bytes);
@@ -149,11 +149,11 @@ fn the_return_path_serves_the_same_classes() {
     let run = once(&setup(&scenario), 1);
     let [bulk, first] = &run.flows[..] else { panic!() };
     assert!(first.delivered_bytes > 20 * bulk.delivered_bytes, "{} {}", first.delivered_bytes, bulk.delivered_bytes);
-    // The way forward is served as they come.
+    // The forward direction is served in order.
     assert_eq!(setup(&scenario).forward[0].weights, None);
 }
 
-/// Gateways end connections, and what they open instead is of the flow's class.
+/// Gateways end connections, and the new ones have the flow's class.
 #[test]
 fn classes_are_kept_across_gateways() {
     let hop = |rate_bps: f64| json!({ "rate_bps": rate_bps, "delay_s": 0.01, "queue_packets": 50 });
@@ -179,12 +179,12 @@ fn keys_without_effect_are_named() {
     let [note] = &notes(&[("link.service", "strict".into()), ("flow.bulk.class", 0.into())])[..] else { panic!() };
     assert!(note.starts_with("link.service makes no difference: all flows are of one class"), "{note}");
     assert_eq!(notes(&[("link.service", "strict".into())]), [] as [String; 0]);
-    // A hop that serves classes one way only serves them.
+    // A hop that serves classes in one direction serves them only there.
     for (forward, back) in [("strict", "fifo"), ("fifo", "strict")] {
         let ways = [("link.service", forward.into()), ("link.return", json!({ "service": back }))];
         assert_eq!(notes(&ways), [] as [String; 0], "{forward} forward, {back} back");
     }
-    // One of several points makes the difference.
+    // A difference at one of several points suffices.
     let grid = json!({ "link.service": ["fifo", "strict"] });
     assert_eq!(notes(&[("grid", grid)]), [] as [String; 0]);
 }
@@ -200,8 +200,8 @@ fn a_scenario_with_classes_can_be_written_back() {
     assert_eq!(expand(&written).unwrap().normalised(), written);
 }
 
-/// All that does not depend on when a packet that the channel damages, or a queue marks, is counted: at its departure where
-/// classes are served, else as soon as it is queued.
+/// All results that do not depend on when a damaged or marked packet is counted: at its departure if classes are
+/// served, otherwise when it is queued.
 fn outcome(run: &RunResult, is_whole: bool) -> Vec<String> {
     let counts = |flow: &FlowResult| {
         let FlowResult { lost_packets, mended_packets, marked_packets, .. } = *flow;
@@ -232,7 +232,7 @@ fn outcome(run: &RunResult, is_whole: bool) -> Vec<String> {
     all
 }
 
-/// The links serve classes, at each departure, whether there are several or not.
+/// The links serve classes, at each departure, even if there is only one.
 fn serving(setup: &Setup, weights: [Option<f64>; 8]) -> Setup {
     let mut serving = setup.clone();
     serving.forward.iter_mut().chain(&mut serving.back).for_each(|hop| hop.weights = Some(weights));
@@ -244,7 +244,7 @@ fn check_one_class(setup: &Setup, seed: u64, is_whole: bool) -> Result<(), TestC
     for weights in [[None; 8], [Some(0.3); 8]] {
         let strict = once(&serving(setup, weights), seed);
         prop_assert_eq!(outcome(&strict, is_whole), outcome(&fifo, is_whole));
-        // An unlimited queue without classes keeps no account of its packets.
+        // An unlimited queue without classes does not measure its backlog.
         if setup.forward.iter().all(|hop| hop.limit != QueueLimit::Unlimited) {
             prop_assert_eq!(strict.peak_queue_bytes, fifo.peak_queue_bytes);
         }
@@ -254,7 +254,7 @@ fn check_one_class(setup: &Setup, seed: u64, is_whole: bool) -> Result<(), TestC
     Ok(())
 }
 
-/// Without classes a scenario is the same whatever its links serve.
+/// If all flows have the same class, the service of links changes nothing.
 fn without_classes(mut scenario: Value) -> Value {
     let flows = scenario["flow"].as_object_mut().unwrap();
     flows.values_mut().for_each(|flow| flow["class"] = 0.into());
@@ -281,7 +281,7 @@ fn one_class_is_served_in_order_over_a_varying_link() {
         scenario = without_classes(scenario);
         let setup = resolve(&expanded(&scenario).points[0].scenario, &traces).unwrap();
         check_one_class(&setup, 1, true).unwrap();
-        // And with classes, the voice waits for what the link cannot do, not for the bulk.
+        // With classes, the voice flow waits for the link's outages, but not for the bulk flow.
         let delay = |setup: &Setup| once(setup, 1).flows[1].delay.mean().unwrap();
         assert!(delay(&classed) < 0.8 * delay(&setup), "{} {}", delay(&classed), delay(&setup));
     }
@@ -336,7 +336,7 @@ proptest! {
         prop_assert_eq!(rows(&scenario), rows(&fifo));
     }
 
-    /// Whoever is served when, the link carries as much.
+    /// The total carried by the link does not depend on the order of service.
     #[test]
     fn the_order_of_service_leaves_no_link_idle(
         weights in proptest::array::uniform3(proptest::option::of(0.01..100.0_f64)),
@@ -353,7 +353,7 @@ proptest! {
         let with_classes = carried(&scenario);
         scenario["link"]["service"] = "fifo".into();
         let without = carried(&scenario);
-        // What is on its way at the end differs by a packet; a queue that is full of small packets may run dry sooner.
+        // The data in flight at the end differs by a packet; a queue full of small packets may become empty sooner.
         let offered: f64 = rates.iter().zip(payloads).map(|(rate, bytes)| rate * f64::from(bytes + 28) / f64::from(bytes)).sum();
         if offered > 1.05e6 {
             prop_assert!((with_classes - without).abs() <= 0.01 * without, "{} {}", with_classes, without);

@@ -1,4 +1,4 @@
-//! Coding in a scenario, from the file to the table: error events are collected once, kept, and played.
+//! Coding in a scenario, from the file to the table: error events are collected once, stored, and replayed.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::common::{expanded, real, scenario, set};
 use farlink_sim::{Options, Output, RunError};
 use serde_json::{Value, json};
 
-/// A folder of this test's own, empty.
+/// An empty folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -139,7 +139,7 @@ fn a_point_without_errors_is_replayed_with_a_note() {
     set(&mut study, "flow.bulk.traffic", json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 972 }));
     let codes = folder("rare");
     set(&mut study, "link.coding", coding(40.0));
-    // The second time from the file.
+    // The second run reads the file.
     for _ in 0..2 {
         let output = run(&study, &codes, 1).unwrap();
         assert!(real(&output.rows, "loss_fraction").iter().all(|&lost| lost == 0.0));
@@ -151,7 +151,7 @@ fn a_point_without_errors_is_replayed_with_a_note() {
     set(&mut study, "link.coding", coding(13.4));
     let output = run(&study, &codes, 1).unwrap();
     assert!(output.notes.len() == 1 && output.notes[0].starts_with("only "), "{:?}", output.notes);
-    // By a closed form none can be expected.
+    // The closed form expects none.
     set(&mut study, "link.coding", json!({ "modulation": "bpsk", "ebn0_db": 40, "code": { "kind": "uncoded" } }));
     let output = run(&study, &codes, 1).unwrap();
     assert!(output.notes.len() == 1 && output.notes[0].contains("rarer than 1e-300"), "{:?}", output.notes);

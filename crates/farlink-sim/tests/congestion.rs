@@ -1,4 +1,4 @@
-//! Congestion controls over whole paths: the published averages of their windows, and what each makes of a path.
+//! Congestion controls over whole paths: the published averages of their windows, and the goodput of each.
 
 use crate::common;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const SEGMENT: f64 = 1000.0;
 
-/// One flow of SACK over a path whose rate is no limit.
+/// One flow of SACK over a path whose rate is not a limit.
 fn open_path(transport: &Value, round_trip_s: f64, duration_s: u32, channel: &Value) -> Value {
     let mut scenario = scenario(&[
         ("runs", 1.into()),
@@ -33,7 +33,7 @@ fn average_window(scenario: &Value, round_trip_s: f64) -> f64 {
     real(&summary, "goodput_bps")[all] * round_trip_s / (8.0 * SEGMENT)
 }
 
-/// Every n-th segment is lost, the first of them after so many: the deterministic model of RFC 9438, section 5.
+/// Every n-th segment is lost, beginning after `first`: the deterministic model of RFC 9438, section 5.
 fn every(n: usize, first: usize) -> Value {
     let lost: Vec<bool> = (0..n).map(|frame| frame == first).collect();
     json!({ "kind": "packet-trace", "file": losses(&format!("every-{n}-{first}"), &lost), "offset": 0 })
@@ -49,12 +49,13 @@ fn cubic_average(round_trip_s: f64, loss: f64) -> f64 {
     (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25) * (round_trip_s / loss).powf(0.75)
 }
 
-/// The equation assumes that each loss comes when the window is back at its last maximum. The flow is started so: slow start
-/// ends at that maximum, and the first loss comes then. Nothing would bring it there from elsewhere, as the curve is flat at
-/// the maximum. RFC 9438, table 1, prints 187 segments at 0.1 s and a loss in 10,000.
+/// The equation assumes that each loss comes when the window is back at its last maximum. The flow is started like
+/// this: slow start ends at that maximum, and the first loss follows. From any other start it would not reach that
+/// state, because the curve is flat at the maximum. RFC 9438, table 1, prints 187 segments at 0.1 s and a loss in
+/// 10,000.
 ///
-/// The equation knows no round trip of recovery. It costs more the fewer round trips lie between two losses: K / RTT is 53 in
-/// the first case, then 95 and 16, and 9 in the last, where the equation ceases to hold.
+/// The equation ignores the round trip of recovery, which costs more the fewer round trips are between two losses: K /
+/// RTT is 53 in the first case, then 95 and 16, and 9 in the last, where the equation ceases to hold.
 #[test]
 fn the_average_window_of_cubic_matches_rfc_9438() {
     assert_eq!(cubic_average(0.1, 1e-4).round(), 187.0);
@@ -105,8 +106,8 @@ fn fluid_average(round_trip_s: f64, loss: f64, beta: f64, window: impl Fn(f64, f
     packets / time_s * round_trip_s
 }
 
-/// Losses at random, where stages end before and behind the maximum: the windows of the fluid, which is 1.2 times equation 5.
-/// The engine's figures have a standard error of 1 to 2 %.
+/// Random losses, some before and some after the window has reached its maximum: the windows match the fluid model,
+/// which is 1.2 times equation 5. The engine's figures have a standard error of 1 to 2 %.
 #[test]
 fn windows_under_random_losses_match_the_fluid_model() {
     let curve = |maximum: f64, t: f64| 0.4 * (t - (maximum * 0.3 / 0.4).cbrt()).powi(3) + maximum;
@@ -133,7 +134,7 @@ fn windows_under_random_losses_match_the_fluid_model() {
     }
 }
 
-/// Goodput of each on a GEO path of 4 Mb/s with a queue of one bandwidth-delay product, by loss rate.
+/// Goodput of each control on a GEO path of 4 Mb/s with a queue of one bandwidth-delay product, by loss rate.
 #[test]
 fn goodput_of_every_congestion_control() {
     let controls = ["reno", "cubic", "hybla", "westwood", "vegas"];
@@ -169,7 +170,7 @@ fn goodput_of_every_congestion_control() {
     insta::assert_snapshot!("goodput_of_every_congestion_control", table);
 }
 
-/// One flow of 30 s over 10 Mb/s and 250 ms, where 600 packets are under way and 6,000 may wait.
+/// One flow of 30 s over 10 Mb/s and 250 ms, with 600 packets in flight and room for 6,000 in the queue.
 fn start(transport: &Value) -> FlowResult {
     let mut scenario = scenario(&[
         ("duration_s", 30.into()),
@@ -179,8 +180,8 @@ fn start(transport: &Value) -> FlowResult {
     once(&setup(&scenario), 1).flows.remove(0)
 }
 
-/// Slow start alone fills the queue and loses thousands; HyStart++ sees the queue from 1,000 packets under way on, grows by a
-/// quarter in each of five more rounds and loses nothing.
+/// Slow start alone fills the queue and loses thousands; HyStart++ detects the queue from 1,000 packets in flight on,
+/// grows by a quarter in each of five more rounds and loses nothing.
 #[test]
 fn hystart_leaves_slow_start_before_the_queue_overflows() {
     for control in ["cubic", "reno"] {
@@ -202,7 +203,7 @@ fn hystart_belongs_to_cubic() {
     assert_ne!(hystart("cubic", true), hystart("cubic", false));
 }
 
-/// Vegas fills the path and keeps 2 to 4 segments in the queue, where there would be room for 4,000.
+/// Vegas fills the path and keeps 2 to 4 segments in a queue with room for 4,000.
 #[test]
 fn vegas_keeps_the_queue_short() {
     let mut scenario = scenario(&[
@@ -214,14 +215,14 @@ fn vegas_keeps_the_queue_short() {
     let summary = common::run(&scenario, 1).summary;
     let value = |name| real(&summary, name)[text(&summary, "flow").iter().position(|flow| flow == "all").unwrap()];
     assert!(value("goodput_bps") > 0.99 * 1e6 / 1.04, "{}", value("goodput_bps"));
-    // Of 1040 bytes each, behind the packet's own 8.3 ms and the 100 ms.
+    // Packets of 1040 bytes each, on top of the packet's own 8.3 ms and the 100 ms.
     let queued = (value("delay_mean_s") - 0.1 - 0.00832) / 0.00832;
     assert!((1.0..5.0).contains(&queued), "{queued}");
 }
 
-/// An acknowledgement that moves by the segment that had waited, and reports the one behind the hole, is no sign of reordering: with
-/// delayed acknowledgements RACK repairs as soon, and a full queue costs as little, as with every segment acknowledged (Linux 6.18's
-/// Reno has 8.55 Mb/s here).
+/// An acknowledgement that covers a delayed segment and also reports the one after the hole does not indicate
+/// reordering. With delayed acknowledgements RACK repairs as soon, and a full queue costs as little, as with every
+/// segment acknowledged (Linux 6.18's Reno has 8.55 Mb/s here).
 #[test]
 fn delayed_acknowledgements_are_not_mistaken_for_reordering() {
     let goodput_bps = |is_delayed: bool| {

@@ -1,4 +1,4 @@
-//! Whatever the scenario: nothing panics, bytes are conserved, nothing is faster than light or the link.
+//! In any scenario, nothing panics, bytes are conserved, and nothing is faster than light or the link.
 
 use crate::common;
 use crate::common::random::{LEAST_DELAY_S, channels, scenarios, stp, tcp};
@@ -9,7 +9,7 @@ use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Bytes that a flow was asked to carry, if that has an end.
+/// Bytes that a flow is to carry, if it has an end.
 fn asked_bytes(setup: &Setup, flow: &FlowResult) -> Option<u64> {
     match &setup.flows[flow.spec].traffic {
         TrafficSetup::Bulk => None,
@@ -19,7 +19,7 @@ fn asked_bytes(setup: &Setup, flow: &FlowResult) -> Option<u64> {
     }
 }
 
-/// The least time that anything needs from end to end.
+/// The minimum delay from end to end.
 fn propagation_s(setup: &Setup) -> f64 {
     setup.forward.iter().map(|hop| hop.delay.constant().map_or(LEAST_DELAY_S, Time::as_secs_f64)).sum()
 }
@@ -30,7 +30,7 @@ fn slowest_bps(setup: &Setup) -> f64 {
     setup.forward.iter().map(constant).fold(f64::INFINITY, f64::min)
 }
 
-/// What holds of every run.
+/// Checks the laws of every run.
 fn check(setup: &Setup, run: &RunResult) -> Result<(), TestCaseError> {
     prop_assert!(run.end <= setup.duration);
     let has_warmup = setup.warmup > Time::ZERO;
@@ -39,7 +39,7 @@ fn check(setup: &Setup, run: &RunResult) -> Result<(), TestCaseError> {
     }
     if !has_warmup {
         let delivered: u64 = run.flows.iter().map(|flow| flow.delivered_bytes).sum();
-        // What arrived went through the slowest hop before the end. A microsecond for rounding.
+        // All arrived data passed the slowest hop before the end. A microsecond for rounding.
         let most = slowest_bps(setup) * (run.end.as_secs_f64() + 1e-6) / 8.0;
         prop_assert!(delivered as f64 <= most, "{} bytes, at most {}", delivered, most);
         prop_assert_eq!(run.flows.iter().map(|flow| flow.return_bytes).sum::<u64>(), run.return_bytes);
@@ -73,12 +73,12 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
     prop_assert!(flow.delivered_packets + flow.lost_packets.min(1) <= flow.sent_packets);
     prop_assert!(flow.delivered_bytes + flow.retransmitted_bytes <= sent_payload);
     prop_assert!(flow.lost_packets <= flow.sent_packets);
-    // A marked packet is not dropped by the queue that marks it; it may be lost later.
+    // A queue does not drop a packet that it marks, but the packet may be lost later.
     prop_assert!(flow.marked_packets <= flow.sent_packets);
     match &setup.flows[flow.spec].transport {
         TransportConfig::Udp(_) => {
             prop_assert_eq!((flow.retransmitted_bytes, flow.marked_packets), (0, 0));
-            // Each datagram arrived, was lost, or is under way.
+            // Each datagram arrived, was lost, or is in flight.
             prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
         }
         TransportConfig::Aerotp(config) => {
@@ -130,9 +130,9 @@ proptest! {
     }
 }
 
-/// STP repeats nothing before it has asked: a question, its answer and the data that this asks for need a round trip and a
-/// half (0.15 s here, and the time in the queue) of a path that is up. One that never is for so long, by a clock as regular
-/// as the retransmission timer's, may let none of it pass: whether it does is no matter of the loss but of their phase.
+/// STP retransmits nothing before a poll: the poll, its answer and the retransmission need one and a half round trips
+/// (0.15 s here, and the time in the queue) of a path that is up. On a path that is never up for so long, with outages
+/// as regular as the retransmission timer, the phase decides whether any exchange succeeds.
 fn is_up_for_a_question(channel: &Value) -> bool {
     if let Some(stages) = channel["stages"].as_array() {
         return stages.iter().all(is_up_for_a_question);
@@ -140,7 +140,7 @@ fn is_up_for_a_question(channel: &Value) -> bool {
     channel["period_s"].as_f64().is_none_or(|period_s| period_s - channel["down_s"].as_f64().unwrap() > 0.3)
 }
 
-/// Files over a link of 1 Mb/s and 0.1 s there and back arrive whole, and their flows come to an end.
+/// Files over a link of 1 Mb/s and 0.1 s of round trip arrive completely, and their flows end.
 fn check_whole(transport: &Value, mut hop: Value, mut file: Value) -> Result<RunResult, TestCaseError> {
     let bytes = file["traffic"]["bytes"].as_u64().unwrap();
     (hop["rate_bps"], hop["delay_s"], file["transport"]) = (json!(1e6), json!(0.05), "stream".into());
@@ -242,7 +242,7 @@ fn check_rows(scenario: &Value) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A run in which nothing is left to do, no alarm either, keeps its figures and ends when the last packet has arrived.
+/// A run in which neither packets nor alarms are left keeps its results and ends when the last packet has arrived.
 #[test]
 fn datagrams_of_a_file_count_when_the_run_ends_early() {
     let file = json!({ "transport": "udp", "traffic": { "kind": "file", "bytes": 5000 } });
@@ -256,7 +256,7 @@ fn datagrams_of_a_file_count_when_the_run_ends_early() {
     }
 }
 
-/// Beyond 256 flows, those of one name share a histogram: the distribution is known all the same.
+/// Beyond 256 flows, the flows of one name share a histogram, so the distribution is still known.
 #[test]
 fn many_flows_have_a_distribution_of_delays_too() {
     for (count, warmup_s) in [(200_u64, 0.0), (200, 5.0), (300, 0.0), (300, 5.0)] {

@@ -1,10 +1,10 @@
-//! Packets that carry a code survive what it mends, and nothing more.
+//! Packets with a code survive exactly the errors that it corrects.
 
 use crate::common::{bit_errors, once, real, run, scenario, setup, text};
 use farlink_sim::engine::FlowResult;
 use serde_json::{Value, json};
 
-/// Datagrams of 1,000 bytes in a row: what the channel leaves of them.
+/// Datagrams of 1,000 bytes in a row, and those that the channel leaves.
 fn datagrams(channel: Value, correction: &Value) -> FlowResult {
     let traffic = json!({ "kind": "cbr", "rate_bps": 8e6, "payload_bytes": 980, "bytes": 980 * 20_000 });
     let setup = setup(&scenario(&[
@@ -20,7 +20,7 @@ fn datagrams(channel: Value, correction: &Value) -> FlowResult {
     result.flows.remove(0)
 }
 
-/// Fails if a count of independent events lies further than 4.5 standard deviations from what is expected.
+/// Fails if a count of independent events is more than 4.5 standard deviations from the expected one.
 fn assert_share(count: u64, of: u64, p: f64) {
     let deviation = (count as f64 - of as f64 * p) / (of as f64 * p * (1.0 - p)).sqrt();
     assert!(deviation.abs() < 4.5, "{count} of {of} where {p:.4} is expected: {deviation:.1} standard deviations");
@@ -46,7 +46,7 @@ fn correction_of_independent_errors_matches_the_binomial() {
 
 #[test]
 fn symbol_codes_correct_bursts_and_single_error_codes_do_not() {
-    // Three neighbouring bits of one byte, in every packet.
+    // Three adjacent bits of one byte, in every packet.
     let file = bit_errors("bursts-in-a-byte", &[801, 802, 803], 8000);
     let channel = json!({ "kind": "bit-trace", "file": file });
 

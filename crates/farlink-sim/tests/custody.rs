@@ -1,5 +1,5 @@
-//! What gateways hold under a constant load that every hop carries: it stays bounded, however long the run, and all that is
-//! offered arrives. Every protocol in each of its modes, between the gateways and before and behind them.
+//! Stores of gateways under a constant load that every hop can carry: they stay bounded, however long the run, and
+//! everything offered arrives. Every protocol in each of its modes, between the gateways and on the edges.
 
 use crate::common::random::without_idle_keys;
 use crate::common::{once, setup};
@@ -11,10 +11,10 @@ use examples::{Example, Guarantee, examples};
 use farlink_sim::engine::FlowResult;
 use serde_json::{Value, json};
 
-/// Below what the slowest of the examples carries, and small packets: one in 160 ms.
+/// Below the capacity of the slowest example, with small packets: one in 160 ms.
 const OFFERED_BPS: f64 = 5e3;
 const PAYLOAD_BYTES: u64 = 100;
-/// Less than is offered within the shortest run: what is never let go of fills the store.
+/// Less than is offered within the shortest run, so a store that is never released fills up.
 const STORE_BYTES: u64 = 20_000;
 
 fn chain(own: &Value, edge: &Value, loss: f64, duration_s: f64) -> Value {
@@ -44,7 +44,7 @@ fn run(own: &Value, edge: &Value, loss: f64, duration_s: f64) -> FlowResult {
     once(&setup(&chain(own, edge, loss, duration_s)), 1).flows.remove(0)
 }
 
-/// What is written in a scenario for each example that is a stream: what is none passes gateways as it passes a router.
+/// The scenario's configuration of each example with a stream. Datagrams pass gateways as they pass routers.
 fn streams() -> impl Iterator<Item = (Example, Value)> {
     let streams = examples().into_iter().filter(|example| example.guarantee != Guarantee::Datagrams);
     streams.map(|example| {
@@ -53,13 +53,13 @@ fn streams() -> impl Iterator<Item = (Example, Value)> {
     })
 }
 
-/// What was offered in a run, but for what may be on its way at the end.
+/// Bytes offered in a run, except for those that may be in flight at the end.
 fn offered(duration_s: f64, late_s: f64) -> std::ops::RangeInclusive<u64> {
     let bytes = |seconds: f64| (seconds * OFFERED_BPS / 8.0) as u64;
     bytes(duration_s - late_s) - PAYLOAD_BYTES..=bytes(duration_s) + PAYLOAD_BYTES
 }
 
-/// Runs of two lengths over each example; those of which `is_well` does not hold.
+/// Runs each example for two lengths and returns those for which `is_well` does not hold.
 fn failures(
     play: impl Fn(&Value, f64) -> FlowResult,
     is_well: impl Fn(&Example, f64, &FlowResult) -> bool,
@@ -80,7 +80,7 @@ fn failures(
     failures
 }
 
-/// A retransmission timer of a second, that some wait out once, is the longest pause.
+/// The longest pause is a retransmission timer of a second.
 fn arrives_as_offered(_: &Example, duration_s: f64, flow: &FlowResult) -> bool {
     offered(duration_s, 2.0).contains(&flow.delivered_bytes) && flow.peak_custody_bytes <= 2_500
 }

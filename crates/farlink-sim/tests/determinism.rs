@@ -1,4 +1,5 @@
-//! The same scenario and seed give the same bytes on any number of threads, and parts do not disturb each other's chance.
+//! The same scenario and seed give the same bytes on any number of threads, and components have independent random
+//! streams.
 
 use crate::common;
 use crate::common::random::scenarios;
@@ -82,7 +83,7 @@ fn seeds_and_runs_differ() {
     assert!(all.len() >= 38, "two seeds of twenty runs gave {} different results", all.len());
 }
 
-/// A point's results depend on its settings, not on its place among other points.
+/// A point's results depend on its settings, not on its position among other points.
 #[test]
 fn another_value_in_the_grid_changes_no_other_point() {
     let mut few = study();
@@ -98,7 +99,7 @@ fn another_value_in_the_grid_changes_no_other_point() {
     assert_eq!(of_point(&few, 0), of_point(&many, 2));
 }
 
-/// Which datagrams arrive at the receiver cannot be seen from outside; what the sender sends can.
+/// Arrivals of datagrams cannot be observed from outside, so this compares the sender's packets.
 #[derive(Default)]
 struct Log(Vec<(Time, usize, u32, u32)>);
 
@@ -109,7 +110,7 @@ impl Tracer for Log {
     fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
 }
 
-/// A datagram stream whose frames are at the same places on the wire whatever else the scenario says.
+/// A datagram stream whose frames have the same positions on the wire whatever else the scenario contains.
 fn stream(changes: &[(&str, Value)]) -> Value {
     let mut scenario = scenario(&[
         ("duration_s", 49.99.into()),
@@ -142,7 +143,8 @@ fn a_later_flow_does_not_change_the_channels_errors_before_it() {
     assert!(alone.flows[0].lost_packets > 30, "the channel was at work");
 }
 
-/// Equal traffic meets equal errors: the channel's stream knows neither the transport's name nor the other channels.
+/// Equal traffic meets equal errors: the channel's random stream depends neither on the transport's name nor on other
+/// channels.
 #[test]
 fn every_component_has_a_random_stream_of_its_own() {
     let lost = |changes: &[(&str, Value)]| {
@@ -153,7 +155,7 @@ fn every_component_has_a_random_stream_of_its_own() {
     assert_eq!(plain, lost(&[("link.return", json!({ "channel": { "kind": "loss", "loss": 0.5 } }))]));
     assert_eq!(plain, lost(&[("transport.other", json!({ "kind": "tcp", "variant": "reno" }))]));
     assert_eq!(plain, lost(&[("seed", 77.into())]), "`simulate` is told its seed");
-    // A flow's arrivals do not depend on how many others there are.
+    // A flow's arrivals do not depend on the number of other flows.
     let arrivals = |before: bool| {
         let mut scenario = scenario(&[("flow", json!({}))]);
         if before {

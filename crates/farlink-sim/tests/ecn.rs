@@ -1,4 +1,4 @@
-//! Queues that mark and connections that heed it, from end to end.
+//! Queues that mark packets and connections that react, from end to end.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use farlink_sim::engine::FlowResult;
 use farlink_sim::trace_run;
 use serde_json::{Value, json};
 
-/// A queue of 50 packets in front of 1 Mb/s, 100 ms of round trip: 12 packets fill the path.
+/// A queue of 50 packets before 1 Mb/s, 100 ms of round trip: 12 packets fill the path.
 fn marking(changes: &[(&str, Value)]) -> Value {
     let mut scenario = scenario(&[
         ("duration_s", 60.into()),
@@ -30,13 +30,13 @@ fn flow(scenario: &Value) -> FlowResult {
 fn marks_replace_losses() {
     let marked = flow(&marking(&[]));
     assert_eq!((marked.lost_packets, marked.retransmitted_bytes, marked.timeouts), (0, 0, 0));
-    // From 16 to 32 packets and a round trip each: about 15 times, each time some of a window.
+    // The window grows from 16 to 32 packets, one per round trip: about 15 reductions, each with several marks.
     assert!((15..15 * 32).contains(&marked.marked_packets), "{}", marked.marked_packets);
     let dropped = flow(&marking(&[("transport.tcp.ecn", false.into())]));
     assert!(dropped.lost_packets > 0 && dropped.marked_packets == 0);
-    // The queue stays short: it is halved at 20 packets and not at 50.
+    // The queue stays short, because the window is halved at 20 packets and not at 50.
     assert!(marked.delay.mean().unwrap() < 0.7 * dropped.delay.mean().unwrap());
-    // The pipe is full all the time: half of 32 packets are more than 12.
+    // The pipe is always full, because half of 32 packets are more than 12.
     let goodput = marked.delivered_bytes as f64 * 8.0 / 60.0;
     assert!(goodput > 0.94 * 1e6 * 1000.0 / 1040.0, "{goodput}");
 }
@@ -56,7 +56,7 @@ fn flows_without_ecn_are_not_marked() {
     let plain = flow(&marking(&[("transport.tcp.ecn", false.into()), ("link.ecn_threshold_packets", without.clone())]));
     let beside = flow(&marking(&[("transport.tcp.ecn", false.into())]));
     assert_eq!(format!("{plain:?}"), format!("{beside:?}"));
-    // And where nothing is marked, the capable do as the others.
+    // Without marks, flows with ECN behave like the others.
     let capable = flow(&marking(&[("link.ecn_threshold_packets", without)]));
     assert_eq!(format!("{plain:?}"), format!("{capable:?}"));
 }
@@ -77,7 +77,7 @@ fn a_mark_is_kept_to_the_end_of_the_path() {
     }
 }
 
-/// Frames that overtake, and are put among those under way, keep their marks.
+/// Frames that overtake others in flight keep their marks.
 #[test]
 fn packets_that_overtake_keep_their_marks() {
     let flow = flow(&marking(&[("link.ordering", "overtake".into())]));
@@ -95,7 +95,7 @@ fn the_return_path_has_a_threshold_of_its_own() {
     let hop = &expanded(&scenario).points[0].scenario.hops()[0].1.clone();
     use farlink_core::link::QueueLimit::{Packets, Unlimited};
     assert_eq!((hop.forward().ecn_threshold, hop.back().ecn_threshold), (Unlimited, Packets(1)));
-    // Without a queue or threshold of its own, the way back has those of the way forward.
+    // Without a queue or threshold of its own, the return path has those of the forward path.
     let inherited = &expanded(&marking(&[])).points[0].scenario.hops()[0].1.clone();
     assert_eq!(inherited.back().ecn_threshold, Packets(20));
     let own_queue =
@@ -103,7 +103,7 @@ fn the_return_path_has_a_threshold_of_its_own() {
     assert_eq!(own_queue.back().ecn_threshold, Unlimited);
 }
 
-/// What tshark reads in a capture: the handshake, capable data, echoes, and the answers to them.
+/// The fields that tshark reads in a capture: the handshake, ECN-capable data, echoes, and CWR.
 #[test]
 fn tshark_sees_the_bits() {
     let capture = trace_run(&expanded(&marking(&[])), 0, 0, false, true, &|| false).unwrap().pcapng.unwrap();

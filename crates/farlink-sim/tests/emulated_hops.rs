@@ -1,4 +1,4 @@
-//! Real packets over the hops that the simulator drives: what an emulator would do with them is what the simulator counted.
+//! Real packets over the hops of the simulator: an emulator would treat them as the simulator does.
 
 use crate::common::{cases, once, setup};
 use farlink_core::hop::{Entry, Hop, Outcome, Place};
@@ -8,7 +8,7 @@ use farlink_sim::engine::{Setup, TrafficSetup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A packet with its bytes.
+/// A packet with bytes.
 #[derive(Clone, Debug)]
 struct Packet {
     flow: usize,
@@ -16,7 +16,7 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
-/// What has come of the packets of one flow.
+/// Outcomes of the packets of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Tally {
     intact: u64,
@@ -27,7 +27,7 @@ struct Tally {
 /// One direction of a hop that keeps real packets.
 struct Emulator {
     hop: Hop,
-    /// By ticket.
+    /// Packets by ticket.
     waiting: Vec<Option<Packet>>,
     flows: Vec<Tally>,
 }
@@ -41,7 +41,7 @@ impl Emulator {
         Emulator { hop: Hop::new(hop, false, rng, &both), waiting: Vec::new(), flows }
     }
 
-    /// Does all that is due until `now`.
+    /// Handles everything that is due until `now`.
     fn advance(&mut self, now: Time) {
         while self.hop.poll_timeout() <= now && self.hop.poll_timeout() < Time::NEVER {
             let at = self.hop.poll_timeout();
@@ -86,7 +86,7 @@ impl Emulator {
         }
     }
 
-    /// The receiver has no use for a packet with wrong bits.
+    /// The receiver discards packets with wrong bits.
     fn deliver(&mut self, packet: &Packet, at: Time) {
         let tally = &mut self.flows[packet.flow];
         if packet.bytes == content(packet.flow, packet.bytes.len()) {
@@ -102,10 +102,10 @@ fn content(flow: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 31 + flow * 7) as u8).collect()
 }
 
-/// IPv4 and UDP.
+/// Headers of IPv4 and UDP.
 const HEADER_BYTES: usize = 28;
 
-/// When which flow writes, as the simulator has it: at one instant, the flows in order.
+/// Times and flows of all writes, as in the simulator: at one instant, the flows in order.
 fn writes(setup: &Setup) -> Vec<(Time, usize, usize)> {
     let mut all = Vec::new();
     for (index, flow) in setup.flows.iter().enumerate() {
@@ -204,7 +204,7 @@ proptest! {
     }
 }
 
-/// Of a population as above, some are lost in each kind of hop, so that equal counts mean something.
+/// For the same population, each kind of hop loses packets, so that equal counts are significant.
 #[test]
 fn each_kind_of_hop_loses_packets() {
     let traffic = json!({ "kind": "cbr", "payload_bytes": 972, "rate_bps": 40e3, "bytes": 972_000 });

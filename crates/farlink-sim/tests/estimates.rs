@@ -1,6 +1,6 @@
-//! What a study costs is estimated before it begins: hopeless ones are refused, long ones announced.
+//! The cost of a study is estimated before it begins: excessive ones are refused, long ones announced.
 
-// How long a refusal takes is what is tested.
+// The time of a refusal is tested here.
 #![allow(clippy::disallowed_methods)]
 
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ fn long_studies_are_announced_and_short_ones_are_not() {
         let options = Options { threads: Some(2), announce: Some(tell), ..Options::default() };
         let mut long = scenario(&[("duration_s", json!(duration_s))]);
         set(&mut long, "runs", json!(1000));
-        // It is stopped as soon as it begins.
+        // It is stopped at once.
         let _ = farlink_sim::run(&expanded(&long), &options, &|_, _| std::ops::ControlFlow::Break(()));
         all.lock().unwrap().clone()
     };
@@ -68,7 +68,7 @@ fn long_studies_are_announced_and_short_ones_are_not() {
     assert!(text.contains("of CPU time") && text.contains("on 2 threads") && text.contains("duration_s"), "{text}");
 }
 
-/// The cost of a grid is known long before it is run.
+/// The cost of a large grid is estimated quickly.
 #[test]
 fn ten_thousand_points_are_estimated_at_once() {
     let losses: Vec<f64> = (1..=10_000).map(|i| f64::from(i) * 1e-6).collect();

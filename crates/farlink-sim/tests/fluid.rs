@@ -1,4 +1,4 @@
-//! The fluid engine on scenarios: its tables, its files, and the packet engine beside it.
+//! The fluid engine on scenarios: its tables, its files, and a comparison with the packet engine.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};

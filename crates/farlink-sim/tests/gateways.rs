@@ -1,4 +1,4 @@
-//! Flows that gateways split: whatever happens, every byte is delivered once, or it is known where it went.
+//! Flows that gateways split: in all cases, every byte is delivered once or accounted for.
 
 use crate::common;
 use crate::common::random::{channels, stp, tcp};
@@ -43,7 +43,7 @@ fn crash(side: &str, at_s: f64) -> Value {
     json!({ "side": side, "at_s": at_s, "down_for_s": 2 })
 }
 
-/// Every byte of a file is somewhere.
+/// Checks that every byte of a file is accounted for.
 fn assert_accounted(flow: &FlowResult, asked: u64) {
     let known = flow.delivered_bytes + flow.skipped_bytes + flow.lost_in_custody_bytes + flow.undelivered_bytes;
     assert_eq!(known, asked, "{flow:?}");
@@ -59,7 +59,7 @@ fn a_file_is_forwarded_from_hop_to_hop() {
         assert_accounted(&flow, FILE_BYTES);
         assert_eq!((flow.delivered_bytes, flow.delivered_packets), (FILE_BYTES, 1000), "{own}");
         assert!(!run.was_given_up && flow.finished.unwrap() < Time::from_secs(14), "{own}: {:?}", flow.finished);
-        // From the first transmission by the source: all three hops, of which the second takes 8 ms a segment.
+        // Counted from the first transmission by the source: all three hops, of which the second takes 8 ms a segment.
         assert!(flow.delay.mean().unwrap() > 0.261 + 0.008, "{own}");
     }
 }
@@ -117,7 +117,7 @@ fn a_full_gateway_stops_reading() {
 #[test]
 fn a_crash_loses_data_in_memory_but_not_on_disk() {
     for side in ["sender", "receiver"] {
-        // On the receiver's side, data waits for a slow hop behind it.
+        // On the receiver's side, data waits for a slow hop behind the gateway.
         let slow = if side == "sender" { 1e8 } else { 5e5 };
         let crashed = |custody: &str| {
             let (flow, run) = run(&[
@@ -177,7 +177,7 @@ fn data_that_expires_in_a_gateway_is_skipped() {
 fn a_write_to_disk_delays_the_acknowledgement() {
     let disk = |write_s: f64| {
         let custody = json!({ "edge_transport": "edge", "custody": "disk", "write_s": write_s });
-        // The source's window, 50 segments, goes out once per round trip and write.
+        // The source sends its window of 50 segments once per round trip and write.
         run(&[("hop.space.gateway", custody), ("hop.space.rate_bps", json!(1e8))]).0.finished.unwrap().as_secs_f64()
     };
     let (fast, slow) = (disk(0.0), disk(0.5));
@@ -230,7 +230,7 @@ fn bulk_and_constant_rate_sources_pass_gateways() {
     assert!((0.9e6..0.97e6).contains(&goodput_bps), "{goodput_bps}");
 }
 
-/// Has the engine take every packet the long way.
+/// Makes the engine use the long way for every packet.
 struct EveryPacket;
 
 impl Tracer for EveryPacket {
@@ -238,7 +238,7 @@ impl Tracer for EveryPacket {
     fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
 }
 
-/// A transport that a peer's restart resets: with a handshake, and without giving up by itself.
+/// A transport that a restarted peer resets: with a handshake, and without giving up by itself.
 fn resettable() -> impl Strategy<Value = Value> {
     tcp().prop_map(|mut config| {
         config["handshake"] = true.into();
@@ -286,7 +286,8 @@ fn chains() -> impl Strategy<Value = (Value, u64)> {
                 ("hop", hops),
                 ("transport", json!({ "own": &own, "edge": edge })),
                 ("flow.file.traffic.bytes", bytes.into()),
-                // What nothing resets asks for ever, some of it a hundred times a second. What backs off may be silent for long.
+                // A transport that nothing resets retries for ever, some of them a hundred times a second. With
+                // back-off, it may be silent for long.
                 ("give_up_after_s", json!(if own["kind"] == "stp" { 1e3 } else { 1e5 })),
             ];
             (chain(&changes), bytes)
@@ -322,7 +323,7 @@ proptest! {
         let long = simulate(&setup, seed, 0, &mut EveryPacket, &|| false).expect("nobody stops it");
         prop_assert_eq!(format!("{:?}", run.flows), format!("{:?}", long.flows));
         prop_assert_eq!(run.end, long.end);
-        // Connections that are reset are made again; one over STP is not, as nothing resets it.
+        // Connections that are reset are opened again; STP has no reset.
         let has_crash = setup.gateway.as_ref().is_some_and(|gateway| gateway.crash.is_some());
         if scenario["transport"]["own"]["kind"] == "tcp" || !has_crash && !run.was_given_up {
             prop_assert_eq!(run.flows[0].undelivered_bytes, 0);

@@ -1,4 +1,4 @@
-//! A study that is stopped keeps what it has finished.
+//! A stopped study keeps its finished runs.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ fn study(runs: u64) -> Value {
     study
 }
 
-/// Runs until so many runs are done.
+/// Runs until this many runs are finished.
 fn stopped_after(study: &Value, runs: u64, threads: usize) -> Output {
     let stop = |done: u64, _: u64| if done >= runs { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     farlink_sim::run(&expanded(study), &Options { threads: Some(threads), ..Options::default() }, &stop).unwrap()
@@ -139,7 +139,7 @@ fn progress_is_reported_for_every_run() {
         ControlFlow::Continue(())
     };
     farlink_sim::run(&expanded(&study(20)), &Options { threads: Some(2), ..Options::default() }, &note).unwrap();
-    // The last ones may end after the last question.
+    // The last runs may end after the last check.
     assert!(most.load(Ordering::Relaxed) >= 38, "{most:?}");
 }
 

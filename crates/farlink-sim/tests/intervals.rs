@@ -1,7 +1,7 @@
-//! The 95 % intervals mean something: of 200 studies, 90 to 98 % have the long-run mean inside theirs.
+//! Coverage of the 95 % intervals: in 90 to 98 % of 200 studies, the interval contains the long-run mean.
 //!
-//! With 200 studies and true coverage of 95 % the share found has a standard deviation of 1.5 %. The seeds are fixed, so the
-//! outcome is the same every time; `docs/design/stopping-rule.md` has larger samples.
+//! With 200 studies and true coverage of 95 %, the share found has a standard deviation of 1.5 %. The seeds are fixed,
+//! so the result is always the same; `docs/design/stopping-rule.md` has larger samples.
 
 use crate::common;
 use crate::common::{real, run, scenario, set, text};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const STUDIES: u64 = 200;
 
-/// Ten seconds of a lossy link: cheap, and its goodput is skewed.
+/// Ten seconds of a lossy link: cheap to run, with a skewed goodput.
 fn cheap() -> Value {
     scenario(&[
         ("duration_s", 10.into()),
@@ -34,7 +34,8 @@ fn long_run_mean(runs: u64) -> f64 {
     aggregates(&long)[0].0
 }
 
-/// The share of studies, each with a seed of its own, whose interval holds the long-run mean; and their mean number of runs.
+/// The share of studies, each with a seed of its own, whose interval contains the long-run mean, and their mean number
+/// of runs.
 fn coverage(studies_count: u64, truth: f64, changes: &[(&str, Value)]) -> (f64, f64) {
     let mut studies = cheap();
     changes.iter().for_each(|(path, value)| set(&mut studies, path, value.clone()));
@@ -74,7 +75,7 @@ fn print_coverage_of_many_rules() {
     }
 }
 
-/// Runs that a precision rule takes.
+/// Number of runs that a precision rule takes.
 fn runs_of(rule: Value) -> u64 {
     let mut scenario = cheap();
     set(&mut scenario, "runs", Value::Null);
@@ -86,7 +87,7 @@ fn runs_of(rule: Value) -> u64 {
 fn a_higher_level_takes_more_runs() {
     let [low, usual, high] = [json!(0.8), json!(0.95), json!(0.999)]
         .map(|level| runs_of(json!({ "quantity": "goodput_bps", "ci": 0.02, "level": level })));
-    // By the normal distribution, the square of 1.28 : 1.96 : 3.29.
+    // For a normal distribution, the squares of 1.28 : 1.96 : 3.29.
     assert!(low * 3 < usual * 2 && usual * 2 < high, "{low}, {usual}, {high}");
 }
 

@@ -1,4 +1,4 @@
-//! Paths whose round trip takes minutes to a day: AeroTP goes on over them, and what cannot work there is refused or said.
+//! Paths with round trips of minutes to a day: AeroTP works over them, and unsuitable settings are refused or named.
 
 use crate::common::{cases, once, set, setup, try_run};
 use farlink_sim::RunError;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// A file over 2 Mb/s, losses both ways.
+/// A file over 2 Mb/s with losses in both directions.
 fn scenario(delay_s: f64, loss: f64, transport: Value, changes: &[(&str, Value)]) -> Value {
     let channel = json!({ "kind": "loss", "loss": loss });
     let mut scenario = json!({
@@ -44,7 +44,7 @@ fn round_trips_beyond_half_the_timestamp_range_work() {
         flow.finished.unwrap().as_secs_f64() / (2.0 * delay_s)
     };
     for delay_s in [1070.0, 1080.0, 1340.0, 2200.0, 10_000.0, 43_000.0] {
-        // One round trip for what is lost, and another for some of that, behind half of one.
+        // One round trip for the lost segments and another for some of them, after half a round trip.
         assert!((1.4..2.8).contains(&round_trips(delay_s)), "{delay_s} s: {}", round_trips(delay_s));
     }
 }
@@ -79,7 +79,7 @@ fn windows_too_small_for_the_path_are_named() {
     assert!(far.iter().any(|note| note.contains("sequence numbers tell no more apart")), "{far:?}");
 }
 
-/// Any transport of AeroTP that has connections, with the time between repetitions that the path asks for or a shorter one.
+/// Any transport of AeroTP with connections, with the retransmission interval that the path needs or a shorter one.
 fn transports() -> impl Strategy<Value = Value> {
     let keys = select(vec![
         json!({ "rate_bps": 2e6 }),
@@ -112,7 +112,7 @@ proptest! {
         let round_trip_s = 2.0 * delay_s;
         let initial = transport["initial_rto_s"].as_f64().unwrap() * round_trip_s;
         transport["initial_rto_s"] = initial.max(0.2).into();
-        // Half of all questions and answers may be lost in a row, twenty times.
+        // Half of all probes and answers may be lost, twenty in a row.
         transport["give_up_after_s"] = (40.0 * round_trip_s).max(3600.0).into();
         let is_reliable = !["quasi-reliable", "unreliable"].contains(&transport["mode"].as_str().unwrap_or_default());
         let flow = run(&scenario(delay_s, loss, transport, &[("flow.file.traffic.bytes", bytes.into())]));

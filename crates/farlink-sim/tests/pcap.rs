@@ -1,4 +1,4 @@
-//! A small conversation by hand, captured and read by tshark.
+//! A small hand-made conversation, captured and read by tshark.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,7 +16,7 @@ use Direction::{Inbound, Outbound};
 const BYTES: u32 = 1_000;
 
 /// SYN, SYN-ACK, six data segments of which the second is lost, duplicate ACKs with growing SACK blocks, the
-/// retransmission, ACK, FIN both ways: all with the sequence numbers that a real connection would have.
+/// retransmission, ACK, FIN in both directions: all with the sequence numbers of a real connection.
 fn conversation<D: WirePayload>(payload: impl Fn(u32) -> D) -> Vec<(Time, Direction, Segment<D>)> {
     let timestamps = |ms: u32| Some(Timestamps { value: ms, echo: ms.saturating_sub(250) });
     let segment = |ms: u32, seq, ack, flags, bytes| Segment {
@@ -151,10 +151,10 @@ fn tshark_finds_every_checksum_of_whole_packets_right() {
     assert_eq!(rows.iter().filter(|row| !row[3].is_empty()).count(), 1, "the retransmission is seen as one");
 }
 
-/// The fields of every packet as tshark sees them; asserts that it calls nothing malformed and sees no error.
+/// The fields of every packet as tshark shows them; asserts that it reports no malformed packet and no error.
 ///
-/// `None`, and a line that says so, where tshark is not installed. Checksums of packets whose payload is not in the capture
-/// cannot be verified, and tshark does not try.
+/// `None`, with a message, if tshark is not installed. Checksums of packets whose payload is not in the capture cannot
+/// be verified, and tshark does not try.
 fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
     std::fs::write(&file, capture).unwrap();

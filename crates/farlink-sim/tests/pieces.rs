@@ -1,4 +1,4 @@
-//! A study that is run piece by piece gives the rows and the summary of the whole one, to the bit.
+//! A study that is run in pieces gives the rows and the summary of the whole study, to the bit.
 
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
@@ -44,7 +44,7 @@ fn shuffled<T>(mut items: Vec<T>, state: &mut u64) -> Vec<T> {
     items
 }
 
-/// Every point until no more runs are wanted, each wish cut at random places and its pieces run in random order.
+/// Runs every point until no more runs are wanted, in pieces cut at random places and in random order.
 fn by_the_piece(study: &Study<'_>, seed: u64) -> Table {
     let mut state = seed;
     let mut all = Vec::new();
@@ -70,7 +70,7 @@ fn by_the_piece(study: &Study<'_>, seed: u64) -> Table {
     rows
 }
 
-/// Rows as texts, sorted: those of a study whatever their order.
+/// Rows as sorted texts, so that their order does not matter.
 fn sorted_rows(table: &Table) -> Vec<String> {
     let cell = |column: &Column, row: usize| match column {
         Column::Text(values) => values[row].clone(),
@@ -275,6 +275,6 @@ fn only_the_first_runs_of_a_study_decide_whether_to_stop() {
     assert!(matches!(error, StudyError::Rows(RunsTableError::Foreign { point: 0, run: 0 })), "{error}");
     let error = study.next_runs(2, &later).unwrap_err().to_string();
     assert!(error.contains("there is no point 2"), "{error}");
-    // Rows of other points do not count.
+    // Rows of other points are ignored.
     assert_eq!(study.next_runs(1, &later).unwrap(), Some(0..7));
 }

@@ -1,8 +1,8 @@
-//! Whatever the schema allows: the figures of the table are possible ones.
+//! For every scenario that the schema allows, the results obey physical laws.
 //!
-//! The laws go by the names and the notes of the quantities, so that a new quantity is under them without an edit here.
+//! The laws apply by the names and the notes of the quantities, so that they cover a new quantity without an edit here.
 
-// What is not known breaks a law as well; the clock bounds the test alone.
+// A value that is not known breaks a law, too; the clock only limits the test.
 #![allow(clippy::disallowed_methods, clippy::neg_cmp_op_on_partial_ord)]
 
 use std::ops::ControlFlow;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use crate::common::generator::drawn;
 use crate::common::{cases, expanded, real, text};
 
-/// What is estimated to take longer is not run.
+/// Scenarios that are estimated to take longer are not run.
 const MOST_CPU_S: f64 = 0.2;
 
-/// What runs longer all the same is stopped, and nothing is learnt from it.
+/// Runs that take longer are stopped and ignored.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a scenario as it is; `None` if it took too long.
@@ -35,7 +35,7 @@ fn output(scenario: &Value) -> Result<Option<Output>, RunError> {
     Ok((!output.interrupted).then_some(output))
 }
 
-/// The least time that anything needs over some hops forward.
+/// The minimum delay over some forward hops.
 fn least_delay_s(hops: &[HopSetup]) -> f64 {
     let of_hop = |hop: &HopSetup| match &hop.bundle {
         Some(bundle) => bundle.lines.iter().map(|line| line.delay.get()).fold(f64::INFINITY, f64::min),
@@ -44,20 +44,20 @@ fn least_delay_s(hops: &[HopSetup]) -> f64 {
     hops.iter().map(of_hop).sum()
 }
 
-/// The rate of the slowest hop forward whose rate never changes.
+/// The rate of the slowest forward hop of constant rate.
 fn slowest_bps(setup: &Setup) -> f64 {
     let constant = |hop: &HopSetup| hop.rate.constant().map_or(f64::INFINITY, |rate| rate.get());
     setup.forward.iter().map(constant).fold(f64::INFINITY, f64::min)
 }
 
-/// What no table of any engine may hold.
+/// Checks that hold for the tables of every engine.
 fn impossible_values(rows: &Table, is_fluid: bool, found: &mut Vec<String>) {
     let flows = text(rows, "flow");
     for quantity in QUANTITIES {
         let is_share = quantity.name.ends_with("_fraction");
         for (flow, &value) in flows.iter().zip(real(rows, quantity.name)) {
             let is_allowed = if value.is_nan() {
-                // A fluid has no packets, and no receiver that holds anything.
+                // The fluid engine has no packets and no receive buffer.
                 !quantity.unknown.is_empty() || is_fluid && !quantity.name.starts_with("goodput")
             } else {
                 value.is_finite() && value >= 0.0 && (!is_share || value <= 1.0)
@@ -69,7 +69,7 @@ fn impossible_values(rows: &Table, is_fluid: bool, found: &mut Vec<String>) {
     }
 }
 
-/// What the packet engine may not say of a scenario.
+/// Checks that hold for the tables of the packet engine.
 fn impossible_rows(setup: &Setup, rows: &Table, found: &mut Vec<String>) {
     let column = |name| real(rows, name);
     let is_measured_whole = setup.warmup == Time::ZERO;
@@ -80,11 +80,11 @@ fn impossible_rows(setup: &Setup, rows: &Table, found: &mut Vec<String>) {
                 found.push(format!("{flow}: {what}"));
             }
         };
-        // NaN is not more than anything.
+        // A comparison with NaN is never true.
         let [median, late] = ["delay_p50_s", "delay_p99_s"].map(value);
         law(!(median > late), &format!("delay_p50_s {median} > delay_p99_s {late}"));
         let whole_s = least_delay_s(&setup.forward);
-        // Of what gateways split, the transport between them counts.
+        // For flows that gateways split, the transport between the gateways counts.
         let split_s =
             setup.gateway.as_ref().map_or(whole_s, |gateway| least_delay_s(&setup.forward[gateway.hop..=gateway.hop]));
         for (name, least_s, tolerance) in [
@@ -112,7 +112,7 @@ fn impossible_rows(setup: &Setup, rows: &Table, found: &mut Vec<String>) {
             !((goodput_bps * duration_s / 8.0 - delivered).abs() > 1e-6 * delivered),
             &format!("{goodput_bps} bit/s in {duration_s} s are not {delivered} bytes"),
         );
-        // A sender that began anew may count from another instant than its receiver.
+        // A restarted sender may count from another instant than its receiver.
         let restarts = setup.flows.iter().any(|spec| spec.restart.is_some());
         if is_measured_whole && !restarts {
             let [sent, overhead] = ["sent_bytes", "overhead_bytes"].map(value);
@@ -142,7 +142,7 @@ fn broken_laws(scenario: &Value) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// The hops of a drawn scenario as the engine `fluid` can have them, with long-lived TCP flows over them.
+/// The hops of a generated scenario that the engine `fluid` supports, with long-lived TCP flows over them.
 fn for_the_long_run(seed: u64) -> Option<Value> {
     let mut scenario = drawn(seed, MOST_CPU_S)?;
     let variant = ["reno", "newreno", "sack", "rack"][(seed % 4) as usize];
@@ -171,7 +171,7 @@ fn for_the_long_run(seed: u64) -> Option<Value> {
     None
 }
 
-/// Leaves out the key at a dotted path, or the table in which it is missing.
+/// Removes the key at a dotted path, or the table in which it is missing.
 fn leave_out(scenario: &mut Value, path: &str) -> Option<()> {
     let (table, key) = path.rsplit_once('.')?;
     let pointer = format!("/{}", table.replace('.', "/"));

@@ -1,6 +1,6 @@
-//! Columns of a result whose meaning is easily got wrong.
+//! Columns of a result whose definition is easily implemented wrongly.
 
-// What is not known fails as well.
+// A value that is not known fails, too.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 use crate::common::{real, run, scenario, series};
@@ -18,7 +18,7 @@ fn file(bytes: u64, changes: &[(&str, Value)]) -> Value {
     scenario(&all)
 }
 
-/// A figure of the flow, and of all together.
+/// A figure of the flow, and of all flows together.
 fn figures(scenario: &Value, quantity: &str) -> Vec<f64> {
     real(&run(scenario, 1).rows, quantity).to_vec()
 }
@@ -48,7 +48,7 @@ fn a_return_path_that_carries_everything_is_at_most_full() {
     let narrow = file(960_000, &narrow);
     let share = figures(&narrow, "back_channel_fraction");
     let duration = figures(&narrow, "duration_s");
-    // A thousand acknowledgements of 32 ms, the last of which arrive long after the last byte.
+    // A thousand acknowledgements of 32 ms each; the last ones arrive long after the last byte.
     let on_the_way_s = 1001.0 * 0.032;
     assert!(duration[0] < 10.0 && on_the_way_s > 32.0, "{duration:?}");
     for share in share {
@@ -137,12 +137,12 @@ fn with_gateways_the_return_path_is_that_between_them() {
         ),
     ];
     let share = figures(&scenario(&path), "back_channel_fraction");
-    // One acknowledgement of 40 bytes for each packet of 1040, at most.
+    // At most one acknowledgement of 40 bytes for each packet of 1040.
     let most = 1e6 * 40.0 / 1040.0 / 5e4;
     assert!(share.iter().all(|&share| share > 0.3 * most && share <= most), "{share:?} of {most}");
 }
 
-/// The rate was above its mean while the flow was there.
+/// The rate was above its mean while the flow was active.
 #[test]
 fn goodput_fraction_refers_to_the_recorded_rate_during_the_flow() {
     let fast_first = series("fast-first", "rate", "rate_bps", &[(0.0, 1e6), (10.0, 1e3)], 100.0);

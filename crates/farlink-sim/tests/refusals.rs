@@ -1,4 +1,4 @@
-//! What cannot be run is refused before anything runs, with the place, the fault and the remedy.
+//! Scenarios that cannot be run are refused before anything runs, with path, fault and remedy.
 
 use crate::common;
 use crate::common::{expanded, losses, scenario, set, trace_file, try_run};
@@ -88,7 +88,7 @@ fn a_dead_link_stalls_and_says_so() {
         assert!(common::real(&output.rows, "delay_mean_s").iter().all(|delay| delay.is_nan()));
         assert!(common::real(&output.rows, "delivered_bytes").iter().all(|bytes| *bytes == 0.0));
     }
-    // Nobody says when to stop: the clock's end does.
+    // Without a duration, the end of the clock stops the run.
     let mut forever = dead;
     set(&mut forever, "duration_s", Value::Null);
     set(&mut forever, "flow.bulk", Value::Null);
@@ -114,7 +114,7 @@ fn timers_that_would_expire_for_ever_are_refused() {
     }
 }
 
-/// An optical link of 400 m, whose round trip takes 2.7 us and a packet 8 us, with timers to match.
+/// An optical link of 400 m, whose round trip takes 2.7 us and a packet 8 us, with suitable timers.
 #[test]
 fn a_short_link_has_short_timers() {
     let mut near = scenario(&[
@@ -129,6 +129,6 @@ fn a_short_link_has_short_timers() {
     let output = common::run(&near, 1);
     assert_eq!(output.notes, [] as [String; 0]);
     let goodput = *common::real(&output.rows, "goodput_bps").last().unwrap();
-    // A packet, its acknowledgement and the way there and back: 11 us for 8,000 bits.
+    // A packet, its acknowledgement and the propagation both ways: 11 us for 8,000 bits.
     assert!((0.6e9..0.75e9).contains(&goodput), "{goodput}");
 }

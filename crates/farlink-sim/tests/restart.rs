@@ -1,4 +1,4 @@
-//! An end of a connection that goes down and starts anew: the other learns of it by packets, and both begin again.
+//! One end of a connection goes down and restarts: the other end notices by the packets, and both start again.
 
 use crate::common::random::{channels, scenarios, tcp};
 use crate::common::{cases, once, scenario, set, setup};
@@ -31,7 +31,7 @@ fn a_file_is_sent_again_from_its_beginning() {
     for side in ["sender", "receiver"] {
         let (flow, run) = run(&[("flow.bulk.restart", restart(side, 4.0))]);
         assert_eq!((flow.delivered_bytes, flow.undelivered_bytes), (FILE_BYTES, 0), "{side}");
-        // Nearly half of it had been delivered before, for nothing.
+        // Nearly half of it had been delivered before and is discarded.
         assert!((400_000..500_000).contains(&flow.discarded_bytes), "{side}: {}", flow.discarded_bytes);
         let finished = flow.finished.expect("it arrives").as_secs_f64();
         assert!((13.4..18.0).contains(&finished), "{side}: {finished} s");
@@ -54,7 +54,7 @@ fn constant_rate_traffic_starts_again() {
         let (flow, _) = run(&[("flow.bulk.traffic", cbr.clone()), ("flow.bulk.restart", restart(side, 4.0))]);
         assert_eq!(flow.delivered_bytes, 100_000, "{side}");
         assert!((38_000..=41_000).contains(&flow.discarded_bytes), "{side}: {}", flow.discarded_bytes);
-        // From the restart at 5 s on, or a little later, ten seconds of it.
+        // Ten seconds of it, from the restart at 5 s on or a little later.
         let finished = flow.finished.expect("it arrives").as_secs_f64();
         assert!((14.5..19.0).contains(&finished), "{side}: {finished} s");
     }
@@ -77,7 +77,7 @@ fn a_transport_without_a_handshake_stalls() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(100)))]
 
-    /// Whatever the link does, a file arrives whole in the end, and nothing counts twice.
+    /// Whatever the link does, a file arrives completely in the end, and nothing counts twice.
     #[test]
     fn a_file_arrives_once(
         mut config in tcp(), there in channels(), back in channels(), side in select(&["sender", "receiver"][..]),
@@ -97,7 +97,7 @@ proptest! {
         ]);
         prop_assert!(!run.was_given_up);
         prop_assert_eq!(flow.delivered_bytes + flow.undelivered_bytes, bytes);
-        // A receiver that forgets what it had acknowledged to the last byte: nobody learns of it.
+        // If a receiver restarts after it acknowledged the last byte, the sender does not notice.
         prop_assert!(flow.undelivered_bytes == 0 || (side == "receiver" && flow.discarded_bytes >= bytes), "{:?}", flow);
         let payload = flow.sent_bytes - flow.overhead_bytes;
         prop_assert!(flow.delivered_bytes + flow.discarded_bytes + flow.retransmitted_bytes <= payload);

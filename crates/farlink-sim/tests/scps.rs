@@ -1,4 +1,4 @@
-//! SCPS-TP in the engine: what each capability is worth on the links that it was made for.
+//! SCPS-TP in the packet engine: the benefit of each capability on the links it was designed for.
 
 use crate::common::{once, set, setup};
 use farlink_core::endpoint::Probe;
@@ -7,7 +7,7 @@ use farlink_core::{Ecn, Time};
 use farlink_sim::engine::{FlowResult, Tracer, simulate};
 use serde_json::{Value, json};
 
-/// A geostationary link: 2 Mb/s there, 20 kb/s back, bit errors both ways.
+/// A geostationary link: 2 Mb/s forward, 20 kb/s back, bit errors in both directions.
 fn geo(ber: f64, back_bps: f64, transport: Value) -> Value {
     let errors = json!({ "kind": "ber", "ber": ber });
     json!({
@@ -26,7 +26,7 @@ fn flow(scenario: &Value, seed: u64) -> FlowResult {
     once(&setup(scenario), seed).flows.remove(0)
 }
 
-/// Goodput, b/s, of the mean of three runs.
+/// Mean goodput of three runs, b/s.
 fn goodput(scenario: &Value) -> f64 {
     let runs = (1..=3).map(|seed| flow(scenario, seed));
     runs.map(|flow| flow.delivered_bytes as f64 * 8.0 / flow.measured.as_secs_f64()).sum::<f64>() / 3.0
@@ -40,8 +40,8 @@ fn scps(changes: Value) -> Value {
     transport
 }
 
-/// With the same congestion control, and acknowledgements that fit into the narrow way back, what is reported missing is
-/// repaired sooner than what three duplicates tell of, and the few acknowledgements tell of more of it.
+/// With the same congestion control, and acknowledgements that fit the narrow return path: SNACK repairs a hole sooner
+/// than three duplicates do, and its few acknowledgements report more holes.
 #[test]
 fn snack_beats_sack_over_an_asymmetric_link_with_bit_errors() {
     let of = |variant: &str| {
@@ -68,7 +68,7 @@ fn a_fixed_rate_loses_only_damaged_packets() {
         println!(
             "ber {ber:e}: fixed rate {fixed:.0}, cubic {cubic:.0}, reno with losses taken for corruption {spare:.0}"
         );
-        // What arrives intact at that rate: 1000 of 1040 bytes.
+        // The share that arrives intact at that rate: 1000 of 1040 bytes.
         let most = 1.9e6 * (1000.0 / 1040.0) * (1.0 - ber).powi(8 * 1040);
         assert!(fixed > 0.97 * most && fixed <= most * 1.005, "ber {ber}: {fixed} of {most}");
         if ber >= 1e-6 {
@@ -87,7 +87,8 @@ fn signalled_corruption_does_not_reduce_the_window() {
     println!("congestion {congestion:.0}, signalled {signalled:.0}, corruption {corruption:.0}");
     assert!(signalled > 3.0 * congestion && signalled > 0.9 * corruption, "{congestion}, {signalled}, {corruption}");
 
-    // Without errors, there is nothing to signal: the same as if every loss meant congestion, and losses there are.
+    // Without errors there is nothing to signal: the result equals that with all losses treated as congestion, and
+    // there are losses.
     let clear = |means: &str| {
         let mut scenario = geo(0.0, 1e5, scps(json!({ "loss_means": means, "ack_every_segments": 4 })));
         set(&mut scenario, "link.queue_bytes", json!(20_000));
@@ -98,7 +99,7 @@ fn signalled_corruption_does_not_reduce_the_window() {
     assert_eq!(congestion.delivered_bytes, signalled.delivered_bytes);
 }
 
-/// The latest congestion window, how often it shrank, and the least and the largest from 60 s on, bytes.
+/// The last congestion window, the number of reductions, and the smallest and the largest window from 60 s on, bytes.
 struct Windows {
     latest: f64,
     shrunk: u32,
@@ -119,7 +120,7 @@ impl Tracer for Windows {
     }
 }
 
-/// The bottleneck marks what waits behind 50 kB, and 2.5 % of the packets are damaged: the window is halved for marks, and
+/// The bottleneck marks packets behind 50 kB, and 2.5 % of the packets are damaged: the window is halved for marks, and
 /// never for losses.
 #[test]
 fn marks_shrink_the_window_and_bit_errors_do_not() {
@@ -151,7 +152,7 @@ fn marks_shrink_the_window_and_bit_errors_do_not() {
         }
         let (marked, flow, goodput, short_s) = of(means, true, json!(50_000));
         assert!(flow.marked_packets > 20 && flow.retransmitted_bytes > 500_000);
-        // Never more than marks begin at: the path's 125 kB and 50 kB before it.
+        // Never more than where marking begins: the path's 125 kB and 50 kB before it.
         assert!(marked.shrunk > 2 && marked.largest < 200_000.0, "{means}: marks, {} times", marked.shrunk);
         assert!(marked.least < 0.6 * marked.largest, "{means}: halved");
         assert!(goodput > 0.6 * most && short_s < long_s - 0.2, "{means}: {goodput} of {most}, {short_s} and {long_s}");
@@ -184,7 +185,7 @@ fn two_copies_speed_up_a_lossy_path() {
         two.delivered_bytes
     );
     assert!(mean(&two) < 0.6 * mean(&one), "{} and {}", mean(&two), mean(&one));
-    // A copy is payload sent again, and counted as such.
+    // A copy counts as retransmitted payload.
     let again = two.retransmitted_bytes as f64 / two.delivered_bytes as f64;
     assert!((1.0..1.1).contains(&again), "{again}");
 }
@@ -242,7 +243,7 @@ fn best_effort_limits_the_delay_and_reports_gaps() {
     assert!(held.skipped_bytes > 0 && held.skipped_bytes < 100_000, "what is lost twice");
     assert_eq!(once.retransmitted_bytes, 0);
     assert!((0.15..0.25).contains(&(once.skipped_bytes as f64 / 1e6)), "what is lost once");
-    // A hole is found when what is behind it arrives, and held from then on.
+    // A hole is detected when the segment after it arrives, and held from then on.
     assert!(longest(&held) < 0.25 + 0.7 + 0.1 && longest(&once) < 0.25 + 0.7 + 0.1);
     assert!(longest(&reliable) > 1.2);
 }

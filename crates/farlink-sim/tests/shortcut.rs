@@ -1,4 +1,5 @@
-//! Trains of packets handled in one step change nothing: a run that looks at every packet gives the same.
+//! Handling trains of packets in one step changes nothing: a run that handles every packet separately gives the same
+//! result.
 
 use crate::common;
 use crate::common::random::{scenarios, tcp};
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// Has the engine take every packet the long way, as for a capture, and forgets it.
+/// Makes the engine use the long way for every packet, as for a capture, and ignores them.
 struct EveryPacket;
 
 impl Tracer for EveryPacket {
@@ -37,7 +38,7 @@ fn check(scenario: &Value, seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What makes long trains: few flows, few errors, queues that seldom overflow.
+/// Settings with long trains: few flows, few errors, queues that seldom overflow.
 fn calm() -> impl Strategy<Value = Value> {
     let link = (
         5.0..7.5_f64,
@@ -92,8 +93,8 @@ fn calm() -> impl Strategy<Value = Value> {
     )
 }
 
-/// What makes long trains of reports: one loss now and then, or some in a row, and many segments behind it; reports that are
-/// lost, marks, pacing, and pauses between transfers of whole segments.
+/// Settings with long trains of reports: single losses and bursts, with many segments behind them; lost reports, marks,
+/// pacing, and pauses between transfers of whole segments.
 fn repairs() -> impl Strategy<Value = Value> {
     let errors = prop_oneof![
         2 => (5.0..6.5_f64).prop_map(|exponent| json!({ "kind": "ber", "ber": 10_f64.powf(-exponent) })),

@@ -1,11 +1,11 @@
-//! Flows that never finish: the run ends all the same, and says since when nothing came.
+//! Flows that never finish: the run ends nevertheless and reports when the last data arrived.
 
 use crate::common::{integer, once, run, scenario, set, setup, text};
 use farlink_core::Time;
 use farlink_core::event::Abort;
 use serde_json::{Value, json};
 
-/// A file of 500 segments over a link that dies after 2 s; without a duration.
+/// A file of 500 segments over a link that fails after 2 s; without a duration.
 fn dying(changes: &[(&str, Value)]) -> Value {
     let mut scenario = scenario(&[
         ("duration_s", Value::Null),
@@ -75,7 +75,7 @@ fn a_run_waits_for_late_traffic() {
     let scenario = dying(&[("give_up_after_s", 10.into()), ("link.channel", outage), ("flow.late", late)]);
     let result = once(&setup(&scenario), 1);
     assert_eq!(result.flows[1].undelivered_bytes, 0);
-    // Datagrams at a rate, one each 100 s, of a link that loses all: the last is sent at 900 s.
+    // Datagrams at a rate of one each 100 s over a link that loses all: the last is sent at 900 s.
     let cbr = json!({ "kind": "cbr", "rate_bps": 80, "payload_bytes": 1000, "bytes": 10_000 });
     let mut slow = dying(&[("give_up_after_s", 50.into()), ("transport.udp", json!({ "kind": "udp" }))]);
     set(&mut slow, "link.channel", json!({ "kind": "none" }));
@@ -104,8 +104,8 @@ fn a_file_still_arriving_is_unfinished() {
         (integer(&all.summary, "stalled_runs"), &text(&all.summary, "stalled_reason")[0]),
         (&[0, 0][..], &"".into())
     );
-    // The link dies half a second before the end, or in time to be missed: a round trip of 0.1 s with a short queue, a timeout
-    // of 1 s, backed off once; with the queue that slow start fills, much more.
+    // The link fails half a second before the end, or early enough to be noticed: with a short queue a round trip of
+    // 0.1 s and a timeout of 1 s, backed off once; with the queue that slow start fills, much more.
     for (end_s, queue, status) in [
         (2.5, 5, "unfinished"),
         (2.9, 5, "unfinished"),
@@ -116,7 +116,7 @@ fn a_file_still_arriving_is_unfinished() {
         let (found, reason) = verdict(&dying(&[("duration_s", json!(end_s)), ("link.queue_packets", json!(queue))]));
         assert_eq!(found, status, "{end_s}: {reason}");
     }
-    // Nothing can have come before a round trip of 200 s is over, and a timeout is six of them.
+    // No data can arrive before a round trip of 200 s is over, and the limit is six of them.
     for (end_s, status) in [(250.0, "unfinished"), (1390.0, "unfinished"), (1410.0, "stalled")] {
         let dead = json!({ "kind": "loss", "loss": 1 });
         let changes = [("link.delay_s", json!(100)), ("duration_s", json!(end_s)), ("link.channel", dead)];
@@ -151,11 +151,11 @@ fn endless_traffic_stalls_as_well() {
     );
     let back = json!({ "kind": "outage", "schedule": [[2, 30]] });
     assert_eq!(endless(bulk, tcp.clone(), back).0, "ok", "it came back");
-    // A packet every 20 s is not silence; a lost one every 20 s is.
+    // A packet every 20 s is progress; a lost packet every 20 s is not.
     let slow = json!({ "kind": "cbr", "rate_bps": 400, "payload_bytes": 1000 });
     assert_eq!(endless(slow.clone(), udp.clone(), json!({ "kind": "none" })).0, "ok");
     assert_eq!(endless(slow, udp, dead.clone()).0, "stalled");
-    // Some pages are always on their way at the end.
+    // Some pages are always in flight at the end.
     let pages = json!({ "kind": "transfers", "rate_per_s": 4, "bytes": 20_000 });
     assert_eq!(endless(pages.clone(), tcp.clone(), json!({ "kind": "none" })), ("ok".into(), String::new()));
     assert_eq!(endless(pages, tcp, dead).0, "stalled");
@@ -192,7 +192,7 @@ fn a_connection_that_gives_up_is_reported() {
     let said =
         format!("given up at {} s: too many retransmissions went unanswered", (at.as_secs_f64() * 1e3).round() / 1e3);
     assert!(reason.contains(&said) && reason.starts_with("stalled since 2.0"), "{reason}");
-    // Endless traffic has no end to miss, but it was cut short before the run's.
+    // Endless traffic has no end to reach, but it stopped before the run's end.
     let mut endless = dying(&[("transport.tcp.max_retransmissions", 3.into()), ("duration_s", 100.into())]);
     set(&mut endless, "flow", json!({ "bulk": { "transport": "tcp", "traffic": { "kind": "bulk" } } }));
     let (status, reason) = verdict(&endless);
@@ -228,9 +228,9 @@ fn a_timer_shorter_than_the_round_trip_is_remarked_on() {
     let growing = json!({ "algorithm": "fixed", "initial_s": 0.5, "backoff_limit": 4 });
     let growing = note(&[far.clone(), ("transport.tcp.rto", growing)]);
     assert!(growing[0].starts_with("transport.tcp.rto.initial_s = 0.5 s (2 s with back-off) is below"), "{growing:?}");
-    // Enough, or nobody's.
+    // Enough packets, or those of no flow.
     let slow = rto("maximum_s", 3.5);
-    // The answer to a SYN that was sent again is measured.
+    // The answer to a retransmitted SYN gives a sample.
     let measured = ("transport.tcp.timestamps", json!(true));
     assert_eq!(note(&[far.clone(), measured.clone(), table.clone(), (slow.0.as_str(), slow.1)]), [] as [String; 0]);
     let unused = json!({ "kind": "tcp", "rto": { "initial_s": 1, "maximum_s": 2 } });
@@ -252,11 +252,11 @@ fn timers_of_all_transports_are_remarked_on() {
     ] {
         let mut transport = json!({ "kind": kind });
         if kind == "arq" {
-            // As much as the path holds: less would be remarked on, too.
+            // As much as the path holds; a smaller window would cause another remark.
             transport["window_frames"] = 400.into();
         }
         if kind == "tcp" || kind == "scps-tp" {
-            // The answer to a SYN that was sent again is measured.
+            // The answer to a retransmitted SYN gives a sample.
             transport["timestamps"] = true.into();
         }
         let enough = notes(transport.clone());
@@ -272,14 +272,14 @@ fn timers_of_all_transports_are_remarked_on() {
     let by_rate = notes(json!({ "kind": "stp", "congestion": "rate", "rate_bps": 1e5, "rto": short }));
     assert!(by_rate[0].contains("POLLs are sent again"), "{by_rate:?}");
 
-    // Karn's algorithm takes no sample of what was sent twice: back-off alone must reach the round trip.
+    // Karn's algorithm takes no sample of retransmitted segments, so back-off alone must reach the round trip.
     let early = json!({ "initial_s": 0.02 });
     let never = Some("(1.28 s with back-off) is below");
     for (words, transport) in [
         (never, json!({ "kind": "arq", "rto": early })),
         (None, json!({ "kind": "arq", "rto": early, "timestamps": true })),
         (never, json!({ "kind": "tcp", "rto": early, "handshake": false })),
-        // Once open, they learn: but the timer of the first data is too short.
+        // Once open, they take samples, but the timer of the first data is too short.
         (Some("and what follows, 3 s, too"), json!({ "kind": "tcp", "rto": early })),
         (Some("and what follows, 2.56 s, too"), json!({ "kind": "stp", "rto": early })),
         (None, json!({ "kind": "tcp", "rto": early, "timestamps": true })),

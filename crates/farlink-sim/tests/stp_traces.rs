@@ -1,7 +1,8 @@
-//! What STP does about given losses, packet by packet, at the sender's interface.
+//! Reactions of STP to given losses, packet by packet, at the sender's interface.
 //!
-//! One data packet takes 10 ms on the link, a POLL 0.38 ms, and there are 50 ms each way; numbers are those of packets, counted
-//! from 0. Each trace was checked by hand against the rules of SSCOP (ITU-T Q.2110); above each test stands what to look for.
+//! One data packet takes 10 ms on the link, a POLL 0.38 ms, and the one-way delay is 50 ms. Numbers are those of
+//! packets, counted from 0. Each trace was checked by hand against the rules of SSCOP (ITU-T Q.2110); the comment of
+//! each test says what it shows.
 
 use std::any::Any;
 use std::fmt::Write;
@@ -58,7 +59,8 @@ impl Tracer for Log {
     fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
 }
 
-/// A file of so many packets; the given frames are lost on the way forward, counted from 0 in the order they are sent.
+/// A file of this many packets. The given frames are lost on the forward path, counted from 0 in the order of
+/// transmission.
 fn trace(packets: u32, lost: &[usize], keys: &Value) -> String {
     let frames: Vec<bool> = (0..1000).map(|frame| lost.contains(&frame)).collect();
     let name = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
@@ -81,24 +83,26 @@ fn trace(packets: u32, lost: &[usize], keys: &Value) -> String {
     log.text
 }
 
-/// Rate control at 3/4 of the link's rate. Packet 2 is lost; 3 shows it at the receiver, whose USTAT brings 2 again between new
-/// data. STAT 2, of a POLL that was sent before that, still misses 2 and repeats nothing.
+/// Rate control at 3/4 of the link's rate. Packet 2 is lost; 3 reveals the gap to the receiver, whose USTAT causes a
+/// retransmission of 2 between new data. STAT 2, of a POLL that was sent before the retransmission, still misses 2 and
+/// causes nothing.
 #[test]
 fn a_gap_is_reported_by_a_ustat() {
     insta::assert_snapshot!("stp_ustat", trace(20, &[2], &json!({ "congestion": "rate", "rate_bps": 624e3 })));
 }
 
-/// The same, but the retransmission is lost as well. It went out after POLL 2: STAT 1 and 2, which miss it, bring nothing, STAT
-/// 3 does.
+/// The same, but the retransmission is lost as well. It was sent after POLL 2: STAT 1 and 2, which miss packet 2, cause
+/// nothing, STAT 3 does.
 #[test]
 fn a_lost_retransmission_waits_for_a_poll_that_passed_it() {
     let keys = json!({ "congestion": "rate", "rate_bps": 624e3 });
     insta::assert_snapshot!("stp_lost_retransmission", trace(20, &[2, 14], &keys));
 }
 
-/// Slow start from two packets, a STAT at a time. Packet 5 and the POLL behind it are lost: nothing tells until the interval of
-/// 0.5 s is over. Four were in flight, so two may be: 5 again and 6, which is lost as well. 6 was sent after POLL 3, the latest
-/// when the window was halved, so it is not news; then the window grows by a packet per round.
+/// Slow start from two packets, a STAT at a time. Packet 5 and the POLL after it are lost: nothing reveals this until
+/// the interval of 0.5 s is over. Four were in flight, so two may be: 5 again and 6, which is lost as well. 6 was sent
+/// after POLL 3, the latest when the window was halved, so its loss belongs to the same window; then the window grows
+/// by a packet per round.
 #[test]
 fn losses_under_tcp_like_control() {
     let keys = json!({ "initial_window_segments": 2, "poll_interval_s": 0.5 });

@@ -1,4 +1,4 @@
-//! A summary is the mean of the rows: matched by point and flow here, however the engine does it.
+//! A summary is the mean of the rows, which are matched here by point and flow, independent of the engine.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::common::{bits, cases, expanded, integer, real, run, scenario, text};
 
-/// Of each point and flow, the runs and the rows' numbers.
+/// The runs and the row numbers of each point and flow.
 type Rows<'a> = BTreeMap<(u64, &'a str), Vec<(u64, usize)>>;
 
 fn rows(output: &Output) -> Rows<'_> {
@@ -23,7 +23,7 @@ fn rows(output: &Output) -> Rows<'_> {
     found
 }
 
-/// Every entry of the summary says of its rows what they say themselves.
+/// Checks that every entry of the summary agrees with its rows.
 fn check(output: &Output) {
     let rows = rows(output);
     let summary = &output.summary;
@@ -62,7 +62,7 @@ fn check_layout(output: &Output) {
     }
 }
 
-/// Web pages whose number goes over 256 in some runs, beside two bulk flows.
+/// Web pages whose number exceeds 256 in some runs, beside two bulk flows.
 fn pages(seed: u64) -> Value {
     let pages = json!({ "kind": "transfers", "rate_per_s": 4.2, "bytes": 20_000 });
     let flows = json!({
@@ -118,7 +118,7 @@ fn the_precision_rule_looks_at_all_flows() {
     assert!((3..30).contains(&integer(&output.summary, "runs")[3]));
 }
 
-/// The summary is the same to the bit, and says what the rows would have said of runs that missed their end.
+/// The summary is the same to the bit, and treats runs that missed their end as the rows would.
 #[test]
 fn a_summary_needs_no_rows() {
     let mut data = pages(2);
@@ -170,7 +170,7 @@ fn both_engines_have_the_same_rows() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(24)))]
 
-    /// Flows of several names, some with transfers at random, around and beyond 256 of them, and points that differ.
+    /// Flows of several names, some with random transfers, around and beyond 256 of them, and points that differ.
     #[test]
     fn a_summary_is_the_mean_of_its_rows(populations in populations(), seed in 1_u64..1000, threads in 1_usize..4) {
         let names: Map<String, Value> =

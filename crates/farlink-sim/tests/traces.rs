@@ -1,8 +1,9 @@
-//! What each TCP version does about given losses, event by event, at the sender's interface.
+//! Reactions of each TCP version to given losses, event by event, at the sender's interface.
 //!
-//! One segment takes 10 ms on the link and the way there and back 100.4 ms; numbers are those of segments, counted from 0. Each
-//! trace was checked by hand against RFC 5681, 6582, 6675 and 6298 and against the figures of Fall and Floyd, "Simulation-based
-//! comparisons of Tahoe, Reno, and SACK TCP" (Computer Communication Review 26, 1996); above each test stands what to look for.
+//! One segment takes 10 ms on the link and the round trip 100.4 ms. Numbers are those of segments, counted from 0. Each
+//! trace was checked by hand against RFC 5681, 6582, 6675 and 6298 and against the figures of Fall and Floyd,
+//! "Simulation-based comparisons of Tahoe, Reno, and SACK TCP" (Computer Communication Review 26, 1996); the comment of
+//! each test says what it shows.
 
 use crate::common;
 use std::any::Any;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 
 const SEGMENT: u32 = 1000;
 
-/// Writes a line per segment, and one where the congestion window changed against the rules of slow start and avoidance.
+/// Writes a line per segment, and one where the congestion window deviates from slow start and congestion avoidance.
 #[derive(Default)]
 struct Log {
     text: String,
@@ -58,17 +59,18 @@ impl Tracer for Log {
     }
 }
 
-/// A file of so many segments; the given frames are lost on the way forward, counted from 0 in the order they are sent.
+/// A file of this many segments. The given frames are lost on the forward path, counted from 0 in the order of
+/// transmission.
 fn trace(variant: &str, segments: u32, lost: &[usize]) -> String {
     trace_with(&[("transport.tcp.variant", variant.into())], segments, lost)
 }
 
-/// The same, with other keys set.
+/// The same, with other keys.
 fn trace_with(changes: &[(&str, Value)], segments: u32, lost: &[usize]) -> String {
     trace_and_timeouts(changes, segments, lost).0
 }
 
-/// With the number of timeouts.
+/// The same, with the number of timeouts.
 fn trace_and_timeouts(changes: &[(&str, Value)], segments: u32, lost: &[usize]) -> (String, u64) {
     let frames: Vec<bool> = (0..1000).map(|frame| lost.contains(&frame)).collect();
     let name = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
@@ -93,7 +95,7 @@ fn trace_and_timeouts(changes: &[(&str, Value)], segments: u32, lost: &[usize]) 
     (collapse(&log.text), run.flows[0].timeouts)
 }
 
-/// States stand behind the segments that led to them, each only where it changed.
+/// A state follows the segments that caused it, and only where it changed.
 fn collapse(log: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut last = "";
@@ -146,8 +148,9 @@ fn three_losses_in_one_window() {
     }
 }
 
-/// The last six segments are lost: nothing is left to cause duplicates. The timer expires 0.5 s, its minimum, after the last
-/// acknowledgement; cwnd = 1, ssthresh = 3, half of the 6 in flight; then go-back-N in slow start. The same for all versions.
+/// The last six segments are lost, so nothing causes duplicates. The timer expires 0.5 s, its minimum, after the last
+/// acknowledgement; cwnd = 1, ssthresh = 3, half of the 6 in flight; then go-back-N in slow start. The same for all
+/// versions.
 #[test]
 fn a_lost_tail() {
     let [tahoe, others @ ..] =
@@ -169,7 +172,7 @@ fn rack(changes: &[(&'static str, Value)], segments: u32, lost: &[usize]) -> (St
     trace_and_timeouts(&all, segments, lost)
 }
 
-/// When data were sent, and whether again.
+/// Times of data segments, and whether each was a retransmission.
 fn sendings(trace: &str) -> Vec<(f64, bool)> {
     let sent = |line: &str| {
         let mut words = line.split_whitespace();
@@ -179,16 +182,17 @@ fn sendings(trace: &str) -> Vec<(f64, bool)> {
     trace.lines().filter_map(sent).collect()
 }
 
-/// Segment 2 of 18 is lost, as in [`one_loss`]. RACK sees the third report at the same time as the others see the third
-/// duplicate (DupThresh segments reported: it does not wait for reordering) and repeats 2 at 0.1604 s. PRR lets a segment out
-/// for every two delivered, so 8 follows before the others send it.
+/// Segment 2 of 18 is lost, as in [`one_loss`]. RACK detects the loss at the third report, when the others see the
+/// third duplicate (DupThresh segments reported: it does not wait for reordering), and retransmits 2 at 0.1604 s. PRR
+/// sends a segment for every two delivered, so 8 follows before the others send it.
 #[test]
 fn one_loss_found_by_time() {
     insta::assert_snapshot!("one_loss_rack", rack(&[], 18, &[2]).0);
 }
 
-/// The last six segments are lost, as in [`a_lost_tail`]: two smoothed round trips after the last acknowledgement the last
-/// segment goes out again as a probe; its report shows that the five before it are lost, and they follow. No timeout.
+/// The last six segments are lost, as in [`a_lost_tail`]. Two smoothed round trips after the last acknowledgement the
+/// last segment is sent again as a probe; its report shows that the five before it are lost, and they follow. No
+/// timeout.
 #[test]
 fn a_lost_tail_is_probed() {
     let tail = [6, 7, 8, 9, 10, 11];
@@ -197,8 +201,8 @@ fn a_lost_tail_is_probed() {
     assert_eq!((timeouts, rack(&[("transport.tcp.tail_loss_probe", false.into())], 12, &tail).1), (0, 1));
 }
 
-/// Segment 2 is lost, and so is its repetition, the thirteenth frame: what was sent after it is reported a round trip later,
-/// and it goes out a third time; the threshold falls a second time. SACK waits for its timer.
+/// Segment 2 is lost, and so is its retransmission, the thirteenth frame. Segments sent after it are reported a round
+/// trip later, so it is sent a third time; the threshold falls a second time. SACK waits for its timer.
 #[test]
 fn a_lost_retransmission_found_by_time() {
     let (rack, timeouts) = rack(&[], 40, &[2, 12]);
@@ -207,9 +211,9 @@ fn a_lost_retransmission_found_by_time() {
     assert_eq!((timeouts, sack.1), (0, 1));
 }
 
-/// Nothing is lost, but the path grows shorter by more than a quarter of the round trip again and again, so that segments
-/// overtake each other: they are sent again in vain, once; the report of the duplicate makes RACK wait longer, and from then on
-/// nothing is sent again. Without such reports it happens again and again.
+/// Nothing is lost, but the path repeatedly becomes shorter by more than a quarter of the round trip, so that segments
+/// overtake each other. They are retransmitted needlessly once; the report of the duplicate makes RACK wait longer, and
+/// then nothing is retransmitted again. Without such reports it happens every time.
 #[test]
 fn known_reordering_causes_no_retransmissions() {
     let steps: Vec<(f64, f64)> =
@@ -233,8 +237,9 @@ fn known_reordering_causes_no_retransmissions() {
     assert!(without.len() > 2 * with.len(), "{} {}", without.len(), with.len());
 }
 
-/// The path's delay jumps from 50 ms to 1 s: the timer expires, one segment is sent again, two new ones follow its
-/// acknowledgement, and the next shows that nothing was lost: the window is again what it was, and nothing else is sent again.
+/// The path's delay jumps from 50 ms to 1 s: the timer expires, one segment is retransmitted, two new ones follow its
+/// acknowledgement, and the next one shows that nothing was lost: the window is restored, and nothing else is
+/// retransmitted.
 #[test]
 fn a_spurious_timeout_is_undone() {
     let jump = series("jump", "delay", "delay_s", &[(0.0, 0.05), (0.3, 1.0), (2.0, 0.05)], 100.0);
@@ -266,7 +271,7 @@ fn proportional_rate_reduction_smooths_transmission() {
         sendings(&trace_with(&changes, 200, lost))
     };
     for variant in ["sack", "rack"] {
-        // The 50 leave at once, one takes 10 ms on the link: reports come 10 ms apart from 0.11 s on.
+        // The 50 are sent at once, and one takes 10 ms on the link: reports are 10 ms apart from 0.11 s on.
         let pause = |prr: bool| {
             let times: Vec<f64> =
                 sent(variant, prr, &[2]).iter().map(|sent| sent.0).filter(|at| *at > 0.15 && *at < 0.6).collect();

@@ -1,4 +1,4 @@
-//! What each option does, seen in the frames that are sent.
+//! Effects of each option, observed in the frames that are sent.
 
 use farlink_core::event::Abort;
 use farlink_core::protocol::arq::{Acknowledgement, ArqConfig, Flags, Incremental, Mode, TimerSide};
@@ -35,7 +35,7 @@ fn five(config: &ArqConfig, faults: &[Fault]) -> Network<Vec<u8>> {
 
 const FINE: Fault = Fault::Delay(20);
 
-/// Numbers of the frames that carry data, in the order they were sent.
+/// Sequence numbers of the data frames, in the order in which they were sent.
 fn data_numbers(network: &Network<Vec<u8>>) -> Vec<u32> {
     network.sent(0, Flags::DATA).iter().filter(|sent| !sent.2.flags.has(Flags::FIN)).map(|sent| sent.2.number).collect()
 }
@@ -93,11 +93,11 @@ fn a_negative_acknowledgement_avoids_the_timeout() {
         let counters = network.ends[0].counters();
         assert_eq!((counters.timeouts, counters.fast_retransmits), (0, 1), "{mode:?}");
     }
-    // A range of missing frames is one frame on the way back.
+    // A range of missing frames is reported in one frame.
     let network = five(&nak(Mode::SelectiveRepeat), &[FINE, Fault::Lose, Fault::Lose]);
     let naks = network.sent(1, Flags::NAK);
     assert_eq!(naks.iter().map(|nak| (nak.2.nak, nak.2.nak_count)).collect::<Vec<_>>(), [(1, 2)]);
-    // Damage behind an intact header shows at once, even in the last frame.
+    // Damage after an intact header is detected at once, even in the last frame.
     let network = five(&nak(Mode::StopAndWait), &[Fault::Flip(vec![3])]);
     assert_eq!(network.ends[0].counters().timeouts, 0);
     assert_eq!(network.sent(0, Flags::DATA)[1].0, Time::from_millis(40));
@@ -107,7 +107,7 @@ fn a_negative_acknowledgement_avoids_the_timeout() {
 #[test]
 fn with_the_timer_at_the_receiver_the_negative_acknowledgement_is_repeated() {
     let at_receiver = ArqConfig { nak: true, timer: TimerSide::Receiver, ..config(Mode::SelectiveRepeat) };
-    // Frame 1 is lost; then, of what the receiver sends, the negative acknowledgement.
+    // Frame 1 is lost, and then the receiver's negative acknowledgement.
     let mut faults = vec![FINE; 9];
     faults[1] = Fault::Lose;
     faults[7] = Fault::Lose;
@@ -115,7 +115,7 @@ fn with_the_timer_at_the_receiver_the_negative_acknowledgement_is_repeated() {
     let naks: Vec<Time> = network.sent(1, Flags::NAK).iter().map(|nak| nak.0).collect();
     assert_eq!(naks, [ONE_WAY, ONE_WAY + Time::from_millis(100)]);
     assert_eq!(data_numbers(&network), [0, 1, 2, 3, 4, 1], "nothing is repeated unasked");
-    // With everything lost there is no gap to be seen: the sender asks.
+    // If everything is lost there is no gap to detect, so the sender asks.
     let network = five(&at_receiver, &vec![Fault::Lose; 6]);
     assert_eq!(network.sent(0, Flags::ENQUIRY).len(), 1);
     assert_eq!(data_numbers(&network), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
@@ -173,7 +173,7 @@ fn options_add_their_length() {
 #[test]
 fn timestamps_echo_the_oldest_frame_and_time_repetitions() {
     let stamped = ArqConfig { timestamps: true, ..config(Mode::SelectiveRepeat) };
-    // The acknowledgement waits for a ride that does not come, while a frame arrives every 10 ms.
+    // The acknowledgement waits for data to carry it, while a frame arrives every 10 ms.
     let riding = ArqConfig {
         piggyback_timeout_s: Some(Seconds::new(0.05).unwrap()),
         rate_bps: Some(BitRate::new(40.0 * 8.0 * 100.0).unwrap()), // a frame in 10 ms
@@ -183,7 +183,7 @@ fn timestamps_echo_the_oldest_frame_and_time_repetitions() {
     let first_ack = network.sent(1, Flags::ECHO)[0];
     assert_eq!(first_ack.2.echo, network.sent(0, Flags::DATA)[0].2.timestamp);
     assert!(first_ack.2.ack > 3, "it acknowledges several");
-    // Karn's rule leaves repeated frames out; an echo needs no rule.
+    // Karn's rule excludes retransmitted frames; with an echo no rule is needed.
     let once = |timestamps| {
         let mut network =
             Network::<Virtual>::new(&ArqConfig { timestamps, ..config(Mode::StopAndWait) }, &[Fault::Lose]);
@@ -209,7 +209,7 @@ fn acknowledgements_ride_on_data_of_the_other_direction() {
     let (never, waiting) = (bare(None), bare(Some(0.05)));
     assert!(never >= 80 && waiting <= 10, "{never}, {waiting}");
 
-    // What goes out at that instant takes it along, if it may ride at all.
+    // A data frame sent at that instant carries the acknowledgement, if allowed.
     for (wait, expected) in [(None, [Flags::ACK, Flags::DATA]), (Some(0.0), [Flags::DATA.with(Flags::ACK); 2])] {
         let mut network = Network::<Virtual>::new(&riding(wait), &[]);
         network.ends[0].write(Time::ZERO, &mut Virtual(10));
@@ -268,8 +268,8 @@ fn a_gap_is_reported_before_the_data_after_it() {
 fn parity_is_sent_instead_of_data_until_it_is_enough() {
     let incremental = Incremental { first_parity_bytes: whole(0), parity_bytes: count(4), increments: count(2) };
     let config = ArqConfig { nak: true, incremental: Some(incremental), ..config(Mode::SelectiveRepeat) };
-    // Symbols 0, 1 and 3 of five: three wrong need six of parity, and two increments of two are all there is; then the data
-    // is sent again.
+    // Symbols 0, 1 and 3 of five: three wrong symbols need six of parity, and there are only two increments of two;
+    // then the data is sent again.
     let mut network = Network::<Vec<u8>>::new(&config, &[Fault::Flip(vec![0, 17, 50])]);
     network.write_all(0, 10, 10);
     network.write_all(1, 0, 1);
@@ -290,7 +290,7 @@ fn parity_is_sent_instead_of_data_until_it_is_enough() {
     let sent: Vec<u8> = network.sent(0, Flags::INCREMENTAL).iter().map(|sent| sent.2.increment).collect();
     assert_eq!((sent, network.position[1]), (vec![0, 1], 10));
 
-    // With weak parity from the start, it needs nothing.
+    // With weak parity from the start, no further parity is needed.
     let weak = Incremental { first_parity_bytes: whole(4), ..incremental };
     let mut network =
         Network::<Vec<u8>>::new(&ArqConfig { incremental: Some(weak), ..config }, &[Fault::Flip(vec![5, 12])]);

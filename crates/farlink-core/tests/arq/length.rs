@@ -1,4 +1,4 @@
-//! The length of frames that follows the bit error rate, seen in the frames that are sent.
+//! Frame lengths that follow the bit error rate, observed in the frames that are sent.
 
 use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::arq::{AdaptiveLength, ArqConfig, Estimate, Flags, LengthRule, Mode};
@@ -33,7 +33,7 @@ fn genie() -> AdaptiveLength {
     AdaptiveLength { estimate: Estimate::Genie, rule: LengthRule::Optimal, ..AdaptiveLength::default() }
 }
 
-/// When each frame of data was sent, its place in the stream and its length.
+/// Time, stream position and length of each data frame.
 fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
     let with_data = network.sent(0, Flags::DATA).into_iter().filter(|sent| sent.2.payload_bytes > 0);
     with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload_bytes)).collect()
@@ -42,7 +42,7 @@ fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
 #[test]
 fn a_genie_sets_the_length_of_the_next_frame_but_selective_repeat_keeps_old_ones() {
     for mode in MODES {
-        // The first frame is lost, and comes again when the link is bad.
+        // The first frame is lost and retransmitted when the link is bad.
         let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[Fault::Lose]);
         assert!(network.ends[0].wants_hints());
         network.write_all(0, 10_000, 10_000);
@@ -58,7 +58,7 @@ fn a_genie_sets_the_length_of_the_next_frame_but_selective_repeat_keeps_old_ones
         let bytes = if is_kept { 1000 } else { 148 };
         assert!(!repeated.is_empty() && repeated.iter().all(|frame| frame.2 == bytes), "{mode:?}: {repeated:?}");
         assert!(is_kept || repeated[0].1 == 0 && repeated[1].1 == 148, "{mode:?}: {repeated:?}");
-        // Equation (11) for l' = 20 bytes: 148 bytes, but for the last frame.
+        // Equation (11) for l' = 20 bytes gives 148 bytes, except for the last frame.
         let new: Vec<u32> =
             frames.iter().filter(|frame| frame.1 >= 1000 * before as u32).map(|frame| frame.2).collect();
         assert!(new.len() > 50 && new[..new.len() - 1].iter().all(|&bytes| bytes == 148), "{mode:?}: {new:?}");

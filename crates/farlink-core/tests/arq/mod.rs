@@ -1,5 +1,5 @@
-//! ARQ stations over a network that loses, repeats, reorders and damages: the stream arrives, byte for byte, or what does not
-//! is told.
+//! ARQ stations over a network that loses, duplicates, reorders and damages: the stream arrives, byte for byte, or
+//! missing data is reported.
 
 mod behaviour;
 mod length;
@@ -43,7 +43,7 @@ fn rtos() -> impl Strategy<Value = RtoConfig> {
     )
 }
 
-/// Lengths that follow losses within the seconds that a network is bad.
+/// Lengths that adapt to losses within the seconds of a bad network.
 fn lengths() -> impl Strategy<Value = Option<AdaptiveLength>> {
     let rules = vec![LengthRule::Optimal, LengthRule::Power, LengthRule::TwoLengths];
     let memory = prop_oneof![Just(0.05), Just(1.0)];
@@ -54,7 +54,7 @@ fn lengths() -> impl Strategy<Value = Option<AdaptiveLength>> {
     }))
 }
 
-/// Every option, and windows down to one frame; all of it fit to run.
+/// All options, and windows down to one frame, in valid combinations.
 pub(crate) fn configs() -> impl Strategy<Value = ArqConfig> {
     let flags = any::<[bool; 5]>();
     let windows = (1_u64..12, proptest::option::of(0_u64..10), proptest::option::of(0_u64..6));
@@ -101,7 +101,7 @@ pub(crate) fn configs() -> impl Strategy<Value = ArqConfig> {
     )
 }
 
-/// A network that is bad for a while, at most as long as there are faults.
+/// A network with a limited number of faults.
 fn faults() -> impl Strategy<Value = Vec<Fault>> {
     let fault = prop_oneof![
         3 => (1_u64..60).prop_map(Fault::Delay),
@@ -133,7 +133,7 @@ proptest! {
         network.assert_done(bytes);
     }
 
-    /// The engine carries lengths, the wire bytes: the same machine, step by step. And twice the same run is the same.
+    /// The simulator carries lengths and the wire bytes; both give the same steps, and so does a repeated run.
     #[test]
     fn lengths_and_bytes_behave_alike(
         config in configs(), faults in faults(), bytes in [0_usize..2_000, 0_usize..1_500],
@@ -160,7 +160,7 @@ proptest! {
         prop_assert_eq!(calm.log, impatient.log);
     }
 
-    /// As few numbers as the rules allow, on a network that keeps the order as a link does.
+    /// The fewest sequence numbers that the rules allow, on a network that keeps the order as a link does.
     #[test]
     fn few_numbers_are_enough_in_order(
         config in configs(), faults in faults(), bytes in [0_usize..2_000, 0_usize..1_500],
@@ -185,7 +185,7 @@ proptest! {
     ) {
         let mut network = Network::<Vec<u8>>::new(&config, &faults);
         network.is_reader_asleep[1] = true;
-        // Every second the whole window, with an answer to each.
+        // The whole window every second, with an answer to each frame.
         network.most_sent += 50 * asleep_s as usize;
         network.write_all(0, bytes, 500);
         network.write_all(1, 0, 1);

@@ -13,11 +13,12 @@ use crate::pair::Content;
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     Lose,
-    /// It arrives after so many milliseconds: unequal delays reorder.
+    /// It arrives after this many milliseconds: unequal delays reorder.
     Delay(u64),
     /// It arrives twice.
     Twice(u64, u64),
-    /// Bits are flipped, counted from the end of the header, modulo what is behind it; of a bare header, from its start.
+    /// Bits are flipped, counted from the end of the header, modulo the length after it; in a bare header, from its
+    /// start.
     Flip(Vec<u32>),
 }
 
@@ -29,10 +30,11 @@ pub(crate) const ONE_WAY: Time = Time::from_millis(20);
 /// Long enough for any number of timeouts that the faults can cause.
 pub(crate) const LONG: Time = Time::from_secs(1_000_000);
 
-/// Frames sent, by both sides, for one that is to arrive or meets a fault: it and those that are sent again with it, with an
-/// acknowledgement for each. Below five in 12,000 random networks, most where blocks are few; asking in vain takes any number.
+/// Limit of frames sent by both sides per frame that arrives or meets a fault: its retransmissions and their
+/// acknowledgements. Below five in 12,000 random networks, mostly with few blocks; needless requests could be any
+/// number.
 const PER_FRAME: usize = 10;
-/// Frames under way when the network becomes good.
+/// Frames in flight when the network becomes good.
 const MOST_WINDOW: usize = 20;
 
 pub(crate) struct Network<D> {
@@ -40,25 +42,25 @@ pub(crate) struct Network<D> {
     pub(crate) now: Time,
     /// Consumed one per frame sent, by either side; when they are used up, everything arrives after [`ONE_WAY`].
     pub(crate) faults: VecDeque<Fault>,
-    /// Frames of this side are lost without end.
+    /// All frames of this side are lost.
     pub(crate) is_cut: [bool; 2],
     /// Frames arrive in the order they were sent.
     pub(crate) keeps_order: bool,
     last_arrival: [Time; 2],
     under_way: BTreeMap<(Time, u64), (usize, Frame<D>, Rx)>,
     count: u64,
-    /// Where the reader of each side is in the other's stream, and how much of it was given up.
+    /// Position of each reader in the other's stream, and the bytes of it that were given up.
     pub(crate) position: [usize; 2],
     pub(crate) skipped: [usize; 2],
     pub(crate) events: [Vec<Event>; 2],
     pub(crate) is_reader_asleep: [bool; 2],
     pub(crate) log: Vec<Sent>,
-    /// More frames than this take no end: [`PER_FRAME`] for each that is written and each that meets a fault. Who makes a side
-    /// wait allows for what is sent meanwhile.
+    /// A run with more frames than this does not end: [`PER_FRAME`] for each frame written and each that meets a fault.
+    /// Tests that make a side wait raise it.
     pub(crate) most_sent: usize,
-    /// Data of a full frame, at least.
+    /// Payload bytes of a full frame.
     shortest_bytes: usize,
-    /// Ask for timeouts that are not due, again and again.
+    /// Whether to call for timeouts that are not due, repeatedly.
     pub(crate) is_impatient: bool,
 }
 
@@ -99,7 +101,7 @@ impl<D: Content> Network<D> {
         assert_eq!(self.ends[side].write(self.now, &mut D::of_stream(side, at, 1)), 0, "it is closed");
     }
 
-    /// Lets a side read, send and tell.
+    /// Lets a side read, send and report events.
     pub(crate) fn pump(&mut self, side: usize) {
         self.read(side);
         while let Some(transmit) = self.ends[side].poll_transmit(self.now) {
@@ -164,7 +166,7 @@ impl<D: Content> Network<D> {
         }
     }
 
-    /// The next thing happens; `false` if there is none, or none before `end`.
+    /// Handles the next event; `false` if there is none before `end`.
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
         let timeouts = [0, 1].map(|side| self.ends[side].poll_timeout().unwrap_or(Time::NEVER));
@@ -202,7 +204,7 @@ impl<D: Content> Network<D> {
         while self.step(end) {}
     }
 
-    /// Everything that was asked for has happened, and nothing more will.
+    /// All data has arrived, and no event is left.
     pub(crate) fn assert_done(&self, bytes: [usize; 2]) {
         assert_eq!(self.position, [bytes[1], bytes[0]], "where the readers are");
         for side in [0, 1] {

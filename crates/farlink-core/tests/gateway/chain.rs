@@ -1,5 +1,4 @@
-//! Source, gateway and sink with TCP connections between them, over hops that lose packets. Each is driven as a host
-//! would drive it.
+//! Source, gateway and sink with TCP connections between them, over hops that lose packets, each driven as on a host.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -11,21 +10,21 @@ use farlink_core::{Endpoint, Event, Payload, Rng, Rx, Stream, Time};
 
 const ONE_WAY: Time = Time::from_millis(30);
 
-/// One connection over a hop. The peer is told in front of the data where it begins.
+/// One connection over a hop. The peer gets its first position before the data.
 struct Connection {
-    /// A side that has gone down is gone.
+    /// `None` for a side that has gone down.
     ends: [Option<TcpConnection<Bytes>>; 2],
     reader: Reader,
 }
 
-/// Connections of a hop in the order in which they were opened; the last one is written into, and one is read.
+/// Connections of a hop in the order in which they were opened. The last one is written, and one is read.
 #[derive(Default)]
 struct Hop {
     connections: Vec<Connection>,
     reading: usize,
 }
 
-/// A segment under way: its hop, its connection, the side to which it goes.
+/// A segment in flight: its hop, its connection, the side to which it goes.
 type Arrival = (usize, usize, usize, Segment<Bytes>);
 
 /// A stream over two hops. The gateway between them has the store under test.
@@ -38,7 +37,7 @@ pub(crate) struct Chain<S: Store<Data = Bytes>> {
     hops: [Hop; 2],
     pub(crate) lost: f64,
     pub(crate) now: Time,
-    /// What the application at the sink has got, and the position of each piece.
+    /// Data delivered to the application at the sink, with positions.
     pub(crate) delivered: Vec<(u64, Bytes)>,
     pub(crate) largest_store: u64,
     under_way: BTreeMap<(Time, u64), Arrival>,
@@ -46,7 +45,7 @@ pub(crate) struct Chain<S: Store<Data = Bytes>> {
     rng: Rng,
 }
 
-/// A store in memory does not fail, one on a test's disk should not.
+/// A store in memory does not fail, and one on the test's disk should not.
 fn kept<T, E: Debug>(outcome: Result<T, E>) -> T {
     outcome.expect("the store keeps what it is given")
 }
@@ -72,7 +71,7 @@ fn on_writer_event<S: Store<Data = Bytes>>(node: &mut Gateway<S>, hop: &mut Hop,
     }
 }
 
-/// Lets the node behind a hop read.
+/// Lets the last node of a hop read.
 fn read<S: Store<Data = Bytes>>(node: &mut Gateway<S>, hop: &mut Hop)
 where
     S::Error: Debug,
@@ -87,7 +86,7 @@ where
     S::Error: Debug,
 {
     if event == Event::Connected && index > hop.reading {
-        // The connection before is over, once all that it brought is read.
+        // The previous connection is closed once all its data is read.
         if let Connection { ends: [_, Some(end)], reader } = &mut hop.connections[hop.reading] {
             kept(reader.drain(end, node));
         }
@@ -134,7 +133,7 @@ where
         self.hand_on();
     }
 
-    /// The gateway goes down; returns its store, as the crash leaves it.
+    /// The gateway goes down; returns its store.
     pub(crate) fn crash(&mut self) -> S {
         let [before, behind] = &mut self.hops;
         before.connections.iter_mut().for_each(|connection| connection.ends[1] = None);
@@ -142,8 +141,7 @@ where
         self.gateway.take().expect("it is up").into_store()
     }
 
-    /// It is there again. A listener stands where the last connection ended: it answers what it does not know with a
-    /// reset.
+    /// The gateway comes back. A new listener answers segments of unknown connections with a reset.
     pub(crate) fn restart(&mut self, gateway: Gateway<S>) {
         self.gateway = Some(gateway);
         let seed = self.rng.below(u64::MAX);
@@ -162,7 +160,7 @@ where
         self.hops[hop].connections.push(Connection { ends: [Some(writer), listener], reader: Reader::new(begin) });
     }
 
-    /// Hands on from node to node until nothing moves, and sends.
+    /// Forwards data from node to node until nothing moves, and sends.
     fn hand_on(&mut self) {
         loop {
             if self.source.wants_connection() {
@@ -235,7 +233,7 @@ where
         self.hops.iter().flat_map(|hop| &hop.connections).flat_map(|connection| connection.ends.iter().flatten())
     }
 
-    /// The next packet arrives or the next timer ends; `false` if nothing is left before `end`.
+    /// Handles the next packet or timer; `false` if nothing is left before `end`.
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let timeout = self.ends().filter_map(Endpoint::poll_timeout).min().unwrap_or(Time::NEVER);
         let arrival = self.under_way.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
@@ -267,17 +265,17 @@ where
         }
     }
 
-    /// How many connections were opened over each hop.
+    /// Number of connections opened over each hop.
     pub(crate) fn opened(&self) -> [usize; 2] {
         [0, 1].map(|hop| self.hops[hop].connections.len())
     }
 
-    /// Whether every node knows that the one behind has everything.
+    /// Whether every node knows that the next one has everything.
     pub(crate) fn is_complete(&self) -> bool {
         self.source.is_complete() && self.gateway.as_ref().is_some_and(Gateway::is_complete) && self.sink.has_end()
     }
 
-    /// The stream as it came out; positions have to rise, and `content` to stand at them.
+    /// Bytes delivered to the sink; checks that positions rise and that the bytes are those of `content`.
     pub(crate) fn received(&self, content: &[u8]) -> u64 {
         let mut position = 0;
         for (begin, piece) in &self.delivered {

@@ -1,4 +1,4 @@
-//! A store on disk: an append-only file of records. It shows what the trait asks of one; files grow without end here.
+//! A store on disk, as an example of the trait: an append-only file of records, which is never shortened.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::Path;
 use bytes::Bytes;
 use farlink_core::gateway::{Journal, Span, Store};
 
-/// What a record says, in its first byte. All records have the same head: kind, position, length of what follows.
+/// The kind of a record, its first byte. All records have the same header: kind, position, length of the rest.
 const DATA: u8 = 1;
 const RELEASE: u8 = 2;
 const END: u8 = 3;
@@ -17,12 +17,12 @@ const HEAD_BYTES: usize = 13;
 pub(crate) struct DiskStore {
     file: File,
     end: u64,
-    /// Ranges that are held, and where in the file they stand.
+    /// The held ranges, with their offsets in the file.
     pieces: VecDeque<(Span, u64)>,
 }
 
 impl DiskStore {
-    /// Opens or makes the file, and reads what it holds. A record that was cut off by a crash is removed.
+    /// Opens or creates the file and reads its records. A record truncated by a crash is removed.
     pub(crate) fn open(path: &Path) -> io::Result<(Self, Journal)> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let mut content = Vec::new();
@@ -62,7 +62,7 @@ impl DiskStore {
     }
 }
 
-/// Forgets pieces, and the front of one.
+/// Releases pieces, and the front of one.
 fn release(pieces: &mut VecDeque<(Span, u64)>, position: u64) {
     while pieces.front().is_some_and(|(span, _)| span.to <= position) {
         pieces.pop_front();

@@ -25,7 +25,7 @@ fn config() -> TcpConfig {
 }
 
 fn content(bytes: usize) -> Vec<u8> {
-    // 251 is prime to the lengths in use, so that shifted bytes are found out.
+    // 251 is coprime to the lengths in use, so that shifted bytes are detected.
     (0..bytes).map(|at| (at % 251) as u8).collect()
 }
 
@@ -33,7 +33,7 @@ fn in_memory(buffer_bytes: u64, seed: u64) -> Chain<MemoryStore<Bytes>> {
     Chain::new(config(), Gateway::new(MemoryStore::default(), buffer_bytes), seed)
 }
 
-/// A file of its own for each test; removed when it is dropped.
+/// A file for each test, removed when it is dropped.
 struct Spool(PathBuf);
 
 impl Spool {
@@ -87,7 +87,7 @@ proptest! {
         chain.write_all(&content);
         for (up, down) in crashes {
             chain.run_until(chain.now + Time::from_millis(100 * up));
-            // [N2] holds as this driver reads all that has arrived, there being room, before it lets the side answer.
+            // [N2] holds because this driver reads all arrived data, for which there is room, before the side answers.
             drop(chain.crash());
             chain.run_until(chain.now + Time::from_secs(down));
             chain.restart(spool.open(u64::MAX));
@@ -244,7 +244,7 @@ fn an_extreme_position_is_harmless() {
     assert_eq!(reader.position(), u64::MAX);
 }
 
-/// A disk without space.
+/// A store on a full disk.
 struct Full;
 
 impl Store for Full {

@@ -1,16 +1,16 @@
-//! Payload by which a reader knows that it is what was written.
+//! Payload that a reader can check against what was written.
 
 use farlink_core::payload::{Payload, Virtual};
 
-/// Payload that knows which stream it belongs to.
+/// Payload that identifies its stream.
 pub(crate) trait Content: Payload {
     fn of_stream(side: usize, start: usize, len: usize) -> Self;
-    /// Whether this is what stands there in the stream of `side`.
+    /// Whether these are the bytes at `start` in the stream of `side`.
     fn is_of_stream(&self, side: usize, start: usize) -> bool;
 }
 
 fn byte(side: usize, at: usize) -> u8 {
-    // Periods of 251 and 241 are prime to every segment size in use, so shifted data is found out.
+    // Periods of 251 and 241 are coprime to every segment size in use, so shifted data is detected.
     if side == 0 { (at % 251) as u8 } else { (at % 241) as u8 ^ 0x80 }
 }
 

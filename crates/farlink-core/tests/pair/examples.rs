@@ -1,17 +1,17 @@
-//! Every protocol in each of its modes, with what that mode guarantees.
+//! Every protocol in each of its modes, with the guarantee of the mode.
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::{CongestionControl, Variant};
 use serde_json::{Value, json};
 
-/// What a mode promises its application.
+/// The guarantee that a mode gives to its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guarantee {
     /// Every byte, in order, once.
     All,
-    /// Bytes in order, each at most once; what was given up is reported in its place.
+    /// Bytes in order, each at most once; data given up is reported in its place.
     InOrder,
-    /// Nothing; what arrives is a datagram that was sent.
+    /// Only that every datagram that arrives was sent.
     Datagrams,
 }
 
@@ -69,8 +69,8 @@ fn tcp() -> Vec<Value> {
     versions.chain(controls).chain(options).chain(recovery).collect()
 }
 
-/// Each mode with each kind of acknowledgement, timer, hybrid and length; but for short numbers, which take a frame that a network has
-/// kept for longer than they need to come round for another one.
+/// Each mode with each kind of acknowledgement, timer, hybrid and length, but without short sequence numbers, because
+/// this network may hold a frame until its number is reused.
 fn arq() -> Vec<Value> {
     let modes = ["stop-and-wait", "go-back-n", "selective-repeat"];
     let options = [
@@ -136,7 +136,7 @@ fn aerotp() -> Vec<Value> {
     ]
 }
 
-/// The modes of AeroTP that have a stream and give some of it up: those without acknowledgements, and those with a deadline.
+/// The modes of AeroTP whose stream may have gaps: those without acknowledgements, and those with a deadline.
 fn aerotp_streams() -> Vec<Value> {
     vec![
         json!({ "deadline_s": 0.1 }),

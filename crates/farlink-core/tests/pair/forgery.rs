@@ -1,4 +1,4 @@
-//! AeroTP against somebody who knows tags, numbers and times: shared by a property test and a fuzz target.
+//! AeroTP against an attacker that knows tags, numbers and times; shared by a property test and a fuzz target.
 
 use farlink_core::protocol::aerotp::{AerotpConfig, Edges, Flags, Mack, Mode, Repair, Segment, Service, Side};
 use farlink_core::protocol::{Pairs, TransportConfig};
@@ -10,7 +10,7 @@ use super::examples::Example;
 
 type Bytes = Vec<u8>;
 
-/// What a string of bytes made of two connections.
+/// Result of a program for two connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     /// Forged segments that arrived, and those that neither side dropped.
@@ -18,12 +18,12 @@ pub(crate) struct Tally {
     pub(crate) accepted: u64,
 }
 
-/// Two AeroTP connections, in the mode that the first byte chooses, do what the other bytes say: write, close, read, send,
-/// deliver, lose, wait, hear of the link, change what may be changed; and take segments that look like the peer's with some of
-/// their fields changed, each of which is also written and read back.
+/// Runs a program of bytes on two AeroTP connections, in the mode that the first byte chooses: write, close, read,
+/// send, deliver, lose, wait, give hints, change settings; and deliver forged segments, which resemble the peer's with
+/// some fields changed, and which are also encoded and decoded.
 ///
 /// # Panics
-/// If a side panics, a timer does not stop, or the codec does not give back what it was given.
+/// If a side panics, a timer does not stop, or the codec does not round-trip a segment.
 pub(crate) fn against_a_forger(examples: &[Example], bytes: &[u8]) -> Tally {
     let modes: Vec<&AerotpConfig> = examples
         .iter()
@@ -43,7 +43,7 @@ pub(crate) fn against_a_forger(examples: &[Example], bytes: &[u8]) -> Tally {
         latest: [Segment::default(), Segment::default()],
         tally: Tally::default(),
     };
-    // Few programs would open a connection by themselves.
+    // The connection is opened first, because few programs would do it.
     for _ in 0..program.byte() & 3 {
         for side in [0, 1] {
             world.ends[side].write(world.now, &mut vec![6; 300]);
@@ -60,7 +60,7 @@ pub(crate) fn against_a_forger(examples: &[Example], bytes: &[u8]) -> Tally {
     world.tally
 }
 
-/// Reads a string of bytes from the front; zeros behind its end.
+/// Reads a program of bytes from the front; zeros after its end.
 struct Program<'a>(&'a [u8]);
 
 impl Program<'_> {
@@ -78,7 +78,7 @@ impl Program<'_> {
         u32::from(self.short()) << 16 | u32::from(self.short())
     }
 
-    /// A number near another one, seldom any number.
+    /// A number near another one, or rarely any number.
     fn near(&mut self, number: u32) -> u32 {
         match self.byte() {
             255 => self.word(),
@@ -93,7 +93,7 @@ struct World {
     ends: [Side<Bytes>; 2],
     now: Time,
     under_way: Vec<(usize, Segment<Bytes>)>,
-    /// What each side sent last.
+    /// The latest segment of each side.
     latest: [Segment<Bytes>; 2],
     tally: Tally,
 }
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// Sends what is ready, and hears what there is to tell.
+    /// Sends all segments and takes all events.
     fn send(&mut self, side: usize) {
         while self.under_way.len() < 64
             && let Some(sent) = self.ends[side].poll_transmit(self.now)
@@ -148,7 +148,7 @@ impl World {
         while self.ends[side].poll_event().is_some() {}
     }
 
-    /// Time passes, and every timer that is due fires once: none is due again before anything is sent.
+    /// Time passes, and every timer that is due fires once; none is due again before a segment is sent.
     fn wait(&mut self, span: Time, side: usize) {
         self.now += span;
         self.ends[side].handle_timeout(self.now);
@@ -178,7 +178,7 @@ impl World {
         self.ends[side].handle_link(self.now, hint);
     }
 
-    /// What is refused changes nothing.
+    /// Changes that are refused have no effect.
     fn change(&mut self, side: usize, program: &mut Program<'_>) {
         let value = program.byte();
         let end = self.ends[side].connection_mut();
@@ -200,7 +200,7 @@ impl World {
         while self.ends[to].poll_event().is_some() {}
     }
 
-    /// A segment like one of a side, with some fields changed, arrives at the other.
+    /// A copy of a side's segment, with some fields changed, arrives at the other side.
     fn forge(&mut self, side: usize, changes: usize, program: &mut Program<'_>) {
         let mut segment = self.latest[side].clone();
         for _ in 0..changes {
@@ -278,7 +278,7 @@ fn forged_mack(ack: u32, echo: u32, program: &mut Program<'_>) -> Mack {
     mack
 }
 
-/// Often one that does not contradict itself.
+/// Often a consistent one.
 fn forged_repair(start: u32, program: &mut Program<'_>) -> Repair {
     let kind = program.byte();
     let symbol_bytes = if kind & 1 == 0 { u16::from(program.byte()) } else { program.short() };
@@ -293,7 +293,7 @@ fn forged_repair(start: u32, program: &mut Program<'_>) -> Repair {
     Repair { start: if kind & 32 == 0 { start } else { program.near(start) }, bytes, symbol_bytes, symbols, index }
 }
 
-/// What the codec writes it reads, but for what only flags said or nothing says.
+/// The codec reads what it wrote, except for fields that nothing on the wire expresses.
 fn there_and_back(segment: &Segment<Bytes>) {
     let mut bytes = Vec::new();
     if encode_segment(segment, &Outside::default(), &mut bytes).is_err() {

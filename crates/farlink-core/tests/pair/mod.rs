@@ -23,53 +23,53 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Lose,
-    /// It arrives after so many milliseconds: unequal delays reorder.
+    /// It arrives after this many milliseconds: unequal delays reorder.
     Delay(u64),
     /// It arrives twice.
     Twice(u64, u64),
-    /// It arrives in time with so many wrong bits in a row from a place that the first number chooses.
+    /// It arrives in time with this many consecutive wrong bits; the first number chooses their position.
     Damage(u32, u32),
 }
 
-/// A segment that left a side.
+/// A sent segment.
 pub(crate) type Sent = (Time, usize, Segment<Virtual>);
 
-/// What is under way: a packet to a side, and in which state.
+/// A packet in flight to a side, and its state.
 type Arrival<P> = (usize, P, Rx);
 
-/// How long a packet that a side sends takes.
+/// Delay of a packet, by the side that sends it.
 type Delay<P> = dyn FnMut(Time, usize, &P) -> Time;
 
 /// Delay of a network without faults.
 pub(crate) const ONE_WAY: Time = Time::from_millis(20);
 
-/// Two endpoints, TCP's unless said otherwise.
+/// Two endpoints, by default of TCP.
 pub(crate) struct Pair<D, E: Endpoint = TcpConnection<D>> {
     pub(crate) ends: [E; 2],
     pub(crate) now: Time,
     /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
     pub(crate) faults: VecDeque<Fault>,
-    /// Delay of what a side sends when the faults are used up.
+    /// Delay of a side's packets when the faults are used up.
     pub(crate) delay: Box<Delay<E::Packet>>,
     under_way: BTreeMap<(Time, u64), Arrival<E::Packet>>,
     count: u64,
     /// The code around each packet.
     pub(crate) code: PacketCode,
-    /// What each side has yet to write: from where, up to where, in pieces of which size.
+    /// Data that each side has yet to write: start, end and length of the pieces.
     unwritten: [Option<(usize, usize, usize)>; 2],
-    /// How far each side has come in the other's stream, and how much of that was given up.
+    /// Position of each reader in the other's stream, and the bytes of it that were given up.
     pub(crate) received: [usize; 2],
     pub(crate) skipped: [usize; 2],
     pub(crate) events: [Vec<Event>; 2],
-    /// Applications that do not read for now.
+    /// Sides whose applications do not read.
     pub(crate) is_reader_asleep: [bool; 2],
     pub(crate) log: Vec<(Time, usize, E::Packet)>,
     /// Congestion codepoint of each segment in `log`, as sent.
     pub(crate) codepoints: Vec<Ecn>,
-    /// Every so many ECN-capable packets one is marked; none if 0.
+    /// Every how many ECN-capable packets one is marked; 0 for none.
     pub(crate) mark_every: u64,
     capable: u64,
-    /// Ask for timeouts that are not due, again and again.
+    /// Whether to call for timeouts that are not due, repeatedly.
     pub(crate) is_impatient: bool,
     _payload: std::marker::PhantomData<D>,
 }
@@ -110,7 +110,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         self.write(side);
     }
 
-    /// Writes what there is room for.
+    /// Writes as much as there is room for.
     fn write(&mut self, side: usize) {
         let Some((mut at, end, piece)) = self.unwritten[side] else { return };
         while at < end {
@@ -142,12 +142,12 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         if is_marked { Ecn::Congestion } else { ecn }
     }
 
-    /// The path has become narrower: what is under way and longer does not arrive.
+    /// The path MTU has fallen: packets in flight that are longer are lost.
     pub(crate) fn lose_longer_than(&mut self, bytes: u32) {
         self.under_way.retain(|_, (_, packet, _)| packet.wire_bytes() <= bytes);
     }
 
-    /// Lets a side read, send and tell.
+    /// Lets a side read, send and report events.
     pub(crate) fn pump(&mut self, side: usize) {
         self.read(side);
         loop {
@@ -211,7 +211,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         }
     }
 
-    /// What becomes of a packet with so many wrong bits.
+    /// State of a packet with this many wrong bits.
     fn damage(&self, packet: &E::Packet, place: u32, count: u32) -> Option<Integrity> {
         let all = packet.wire_bytes() * 8;
         let first = place % all.saturating_sub(count).max(1);
@@ -219,7 +219,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         packet.inspect(&Damage { bits: &bits, code: self.code })
     }
 
-    /// The next thing happens; `false` if there is none, or none before `end`.
+    /// Handles the next event; `false` if there is none before `end`.
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
         let timeouts = [0, 1].map(|side| self.ends[side].poll_timeout().unwrap_or(Time::NEVER));
@@ -262,12 +262,12 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         }
     }
 
-    /// Everything that was asked for has happened, and nothing more will.
+    /// All data has arrived, and no event is left.
     pub(crate) fn assert_done(&self, bytes: [usize; 2]) {
         assert_eq!(self.received, [bytes[1], bytes[0]], "bytes received");
         for side in [0, 1] {
             assert!(self.events[side].contains(&Event::Closed), "side {side}: {:?}", self.events[side]);
-            // Data may be too old before anybody has answered.
+            // Data may expire before the first answer.
             let first = self.events[side].iter().find(|event| !matches!(event, Event::Expired(_)));
             assert_eq!(first, Some(&Event::Connected));
             assert_eq!(self.ends[side].poll_timeout(), None, "side {side} waits for nothing");
@@ -286,12 +286,12 @@ pub(crate) fn count(n: u64) -> Count {
     Count::new(n as f64).unwrap()
 }
 
-/// A connection of small segments, so that a few kilobytes make many; large enough windows.
+/// A connection of small segments, so that a few kilobytes make many, and of large windows.
 pub(crate) fn small(variant: Variant) -> TcpConfig {
     TcpConfig { variant, segment_bytes: count(100), max_window_segments: Some(count(30)), ..TcpConfig::default() }
 }
 
-/// Every option, and windows down to one segment.
+/// All options, and windows down to one segment.
 pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
     let flags = (any::<[bool; 8]>(), any::<[Option<bool>; 4]>());
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
@@ -328,7 +328,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 tail_loss_probe: tail_loss_probe.filter(|_| variant == Variant::Rack),
                 f_rto,
                 ecn,
-                // Without, the windows are the same but for the rounding.
+                // Without window scaling, the windows differ only by rounding.
                 window_scaling: !ecn,
                 rto: RtoConfig {
                     minimum_s: Some(Seconds::new(minimum_s).unwrap()),
@@ -341,7 +341,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
     )
 }
 
-/// SCPS-TP with every extension, or none; best-effort transport only if asked for.
+/// SCPS-TP with all extensions or none; best-effort transport only on request.
 pub(crate) fn scps_configs(is_best_effort: bool) -> impl Strategy<Value = ScpsConfig> {
     let variant = prop_oneof![3 => Just(Variant::Snack), 1 => proptest::sample::select(Variant::ALL)];
     let windows = (proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
@@ -385,7 +385,7 @@ pub(crate) fn scps_configs(is_best_effort: bool) -> impl Strategy<Value = ScpsCo
     )
 }
 
-/// A network that is bad for a while, at most as long as there are faults.
+/// A network with a limited number of faults.
 pub(crate) fn faults() -> impl Strategy<Value = Vec<Fault>> {
     let fault = prop_oneof![
         3 => (1_u64..60).prop_map(Fault::Delay),

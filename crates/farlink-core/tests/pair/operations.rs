@@ -1,4 +1,4 @@
-//! Two endpoints do what a string of bytes says: shared by property tests and fuzz targets.
+//! Runs programs of bytes on two endpoints; shared by property tests and fuzz targets.
 
 use farlink_core::endpoint::Stream;
 use farlink_core::protocol::Pairs;
@@ -49,11 +49,11 @@ pub(crate) fn any_protocol(examples: &[Example], bytes: &[u8]) {
     with_config!(transport, |config| run(Pairs::<Vec<u8>>::pair(config, seed), *guarantee, code, program));
 }
 
-/// Reads operations until the bytes are used up: write, close, read, send, deliver (any packet under way, once or more,
-/// damaged or not), lose, wait, expire. What is read is always what was written.
+/// Reads operations until the bytes are used up: write, close, read, send, deliver (any packet in flight, once or more,
+/// damaged or not), lose, wait, expire. The bytes read must be those written.
 ///
 /// # Panics
-/// If an endpoint panics or gives its reader something else than was written.
+/// If an endpoint panics or its reader gets bytes that were not written.
 fn run<E: Stream<Vec<u8>>>((active, passive): (E, E), guarantee: Guarantee, code: PacketCode, program: &[u8]) {
     let mut ends = [active, passive];
     let mut now = Time::ZERO;
@@ -101,7 +101,7 @@ fn run<E: Stream<Vec<u8>>>((active, passive): (E, E), guarantee: Guarantee, code
             }
             6 if !under_way.is_empty() => {
                 let (to, packet) = under_way.remove(argument % under_way.len());
-                // Lost, but for what survives a wrong bit somewhere.
+                // The packet is lost, unless it survives a wrong bit.
                 let bit = (argument as u32 * 97 + u32::from(*operation)) % (packet.wire_bytes() * 8).max(1);
                 if argument >= 8
                     && let Some(integrity) = packet.inspect(&Damage { bits: &[bit], code })

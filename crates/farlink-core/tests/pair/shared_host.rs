@@ -1,4 +1,4 @@
-//! One host that accepts, many that open, and a network between them that loses and repeats.
+//! One host that accepts, many peers that open connections, and a network between them that loses and duplicates.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use farlink_core::rng::SplitMix64;
 use farlink_core::{Endpoint, Event, Rng, Rx, Stream, Time};
 use serde_json::{Value, json};
 
-/// Addresses of openers; forgers use those from here on.
+/// First address of forgers; openers have lower ones.
 pub(crate) const FORGED: u16 = 1000;
 
 type Data = Vec<u8>;
 
-/// To the host from an address, or to the opener with that address.
+/// A segment to the host from an address, or to the opener with that address.
 #[derive(Clone, Debug)]
 enum Arrival {
     AtHost(u16, Segment<Data>),
     AtOpener(u16, Segment<Data>),
 }
 
-/// What the application of the host has seen of a connection.
+/// Events and data of a connection at the host's application.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) events: Vec<Event>,
@@ -34,14 +34,14 @@ pub(crate) struct SharedHost {
     pub(crate) random: SplitMix64,
     pub(crate) openers: BTreeMap<u16, Connection<Data>>,
     pub(crate) now: Time,
-    /// Shares of the segments that are lost and that arrive twice.
+    /// Shares of the segments that are lost and that arrive duplicated.
     pub(crate) lost: f64,
-    pub(crate) twice: f64,
-    /// Nothing reaches these openers.
-    pub(crate) deaf: Vec<u16>,
+    pub(crate) duplicated: f64,
+    /// Openers that no segment reaches.
+    pub(crate) unreachable: Vec<u16>,
     pub(crate) seen: BTreeMap<Handle, Seen>,
-    pub(crate) told: BTreeMap<u16, Vec<Event>>,
-    /// What the host sent, and where to.
+    pub(crate) opener_events: BTreeMap<u16, Vec<Event>>,
+    /// Segments that the host sent, with their destinations.
     pub(crate) answers: Vec<(u16, Segment<Data>)>,
     rng: Rng,
     under_way: BTreeMap<(Time, u64), Arrival>,
@@ -71,10 +71,10 @@ impl SharedHost {
             openers: BTreeMap::new(),
             now: Time::from_secs(1),
             lost: 0.0,
-            twice: 0.0,
-            deaf: Vec::new(),
+            duplicated: 0.0,
+            unreachable: Vec::new(),
             seen: BTreeMap::new(),
-            told: BTreeMap::new(),
+            opener_events: BTreeMap::new(),
             answers: Vec::new(),
             rng: Rng::for_component(seed, 0, "hall"),
             under_way: BTreeMap::new(),
@@ -82,12 +82,12 @@ impl SharedHost {
         }
     }
 
-    /// An opener at an address, in place of an earlier one, writes its stream and closes.
+    /// An opener at an address, which replaces an earlier one, writes its stream and closes.
     pub(crate) fn open(&mut self, address: u16, content: &[u8]) {
         let mut opener = Connection::connect(&self.config, &mut self.random);
         assert_eq!(opener.write(self.now, &mut content.to_vec()), content.len());
         opener.close(self.now);
-        self.told.insert(address, Vec::new());
+        self.opener_events.insert(address, Vec::new());
         self.openers.insert(address, opener);
         self.pump();
     }
@@ -116,7 +116,7 @@ impl SharedHost {
             while let Some(data) = connection.read() {
                 self.seen.entry(handle).or_default().read.extend(data);
             }
-            // The host says nothing but that it is done.
+            // The host only closes its own stream.
             if self.seen.get(&handle).is_some_and(|seen| seen.events.contains(&Event::Finished)) {
                 connection.close(self.now);
             }
@@ -135,7 +135,7 @@ impl SharedHost {
                 sent.push(transmit.packet);
             }
             while let Some(event) = opener.poll_event() {
-                self.told.entry(address).or_default().push(event);
+                self.opener_events.entry(address).or_default().push(event);
             }
             for packet in sent {
                 self.send(Arrival::AtHost(address, packet));
@@ -144,17 +144,17 @@ impl SharedHost {
     }
 
     fn send(&mut self, arrival: Arrival) {
-        if matches!(&arrival, Arrival::AtOpener(to, _) if self.deaf.contains(to)) || self.rng.chance(self.lost) {
+        if matches!(&arrival, Arrival::AtOpener(to, _) if self.unreachable.contains(to)) || self.rng.chance(self.lost) {
             return;
         }
-        for _ in 0..1 + u32::from(self.rng.chance(self.twice)) {
+        for _ in 0..1 + u32::from(self.rng.chance(self.duplicated)) {
             self.count += 1;
             let delay = ONE_WAY + Time::from_ps(self.rng.below(5_000_000_000));
             self.under_way.insert((self.now + delay, self.count), arrival.clone());
         }
     }
 
-    /// The next thing happens; `false` if there is none before `end`.
+    /// Handles the next event; `false` if there is none before `end`.
     fn step(&mut self, end: Time) -> bool {
         let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
         let timeouts = self.openers.values().filter_map(Endpoint::poll_timeout).chain(self.acceptor.poll_timeout());
@@ -197,24 +197,24 @@ impl SharedHost {
         self.pump();
     }
 
-    /// What the host has read of connections of an address, in their order; the address of a connection that is
-    /// forgotten is not known any more.
+    /// Data that the host has read from connections of an address, in order. The addresses of discarded connections are
+    /// unknown.
     pub(crate) fn streams(&self) -> Vec<&[u8]> {
         self.seen.values().map(|seen| &seen.read[..]).collect()
     }
 }
 
-/// The timestamp of a segment that is sent now.
+/// The timestamp of a segment sent now.
 pub(crate) fn stamp(now: Time) -> u32 {
     (now.as_ps() / 1_000_000) as u32
 }
 
-/// Strangers send what bytes say to a host with few places, while one opener sends its stream. Whatever they send,
-/// limits hold, timers stop, and that stream arrives whole or the opener is told.
+/// Forgers send segments made from `bytes` to a host with few slots, while one opener sends its stream. Whatever they
+/// send, limits hold, timers stop, and the stream arrives completely or the opener is informed.
 ///
 /// # Panics
 /// If not.
-pub(crate) fn strangers(bytes: &[u8]) {
+pub(crate) fn forged_segments(bytes: &[u8]) {
     let [seed, limits, program @ ..] = bytes else { return };
     let limits = AcceptorLimits { half_open: 1 + usize::from(limits & 7), connections: 1 + usize::from(limits >> 3) };
     let keys = json!({ "rate_control": "none", "initial_rto_s": 0.1, "give_up_after_s": 60, "listen_timeout_s": 5 });
@@ -230,7 +230,7 @@ pub(crate) fn strangers(bytes: &[u8]) {
             1 => {
                 let handles: Vec<Handle> = host.acceptor.handles().collect();
                 let gone = handles.get(usize::from(value) % handles.len().max(1)).copied();
-                // The opener's own stays.
+                // The opener's own connection stays.
                 if let Some(gone) = gone.filter(|&gone| host.acceptor.address(gone).is_some_and(|at| at >= FORGED)) {
                     host.acceptor.remove(gone);
                 }
@@ -254,6 +254,6 @@ pub(crate) fn strangers(bytes: &[u8]) {
         }
     }
     host.run_for(200.0);
-    let is_told = host.told[&1].iter().any(|event| matches!(event, Event::Aborted(_)));
-    assert!(is_told || host.streams().contains(&&content[..]), "{:?}", host.told);
+    let is_told = host.opener_events[&1].iter().any(|event| matches!(event, Event::Aborted(_)));
+    assert!(is_told || host.streams().contains(&&content[..]), "{:?}", host.opener_events);
 }

@@ -1,8 +1,8 @@
-//! Scenarios that are drawn from the JSON Schema: a key that is new there is drawn without an edit here.
+//! Random scenarios from the JSON Schema: a new key is drawn without an edit here.
 //!
-//! The unit at the end of a key (`_s`, `_bps`, ...) says which part of its range is usual; one draw in fifty is an end of the range
-//! itself. What the schema cannot say (keys that exclude each other, traffic that a transport cannot carry) is learnt from the
-//! refusal: the key that it names is drawn anew or left out.
+//! The unit at the end of a key (`_s`, `_bps`, ...) determines the usual part of its range; one draw in fifty is an end
+//! of the range itself. Rules that the schema cannot express (keys that exclude each other, traffic that a transport
+//! cannot carry) are learnt from the refusal: the key that it names is drawn again or left out.
 
 use std::sync::LazyLock;
 
@@ -14,18 +14,18 @@ use serde_json::{Map, Value, json};
 
 use super::{bit_errors, losses, numbers, series};
 
-/// Keys of the scenario that are not drawn, as they do not change what one run of one point does.
+/// Keys of the scenario that are not drawn, because they do not change one run of one point.
 const NOT_DRAWN: [&str; 10] =
     ["title", "runs", "seed", "precision", "engines", "unsupported", "limits", "fluid", "grid", "grid_zip"];
 
-/// Of those, what a scenario can have that is only read.
+/// Those among them that a scenario may have if it is only read.
 const ONLY_READ: [&str; 3] = ["precision", "limits", "fluid"];
 
-/// Keys and kinds that are drawn only if they are not run: the error events of a coding take minutes to collect, and other tests
-/// play them.
+/// Keys and kinds that are drawn only if the scenario is not run: the error events of a coding take minutes to collect,
+/// and other tests cover them.
 const CODINGS: [&str; 2] = ["coding", "coded"];
 
-/// What bounds a number: whether from above, and whether the bound itself is excluded.
+/// The bound of a number: lower or upper, inclusive or exclusive.
 pub(crate) const BOUNDS: [(&str, bool, bool); 4] = [
     ("minimum", false, false),
     ("exclusiveMinimum", false, true),
@@ -33,7 +33,7 @@ pub(crate) const BOUNDS: [(&str, bool, bool); 4] = [
     ("exclusiveMaximum", true, true),
 ];
 
-/// A schema with the bounds that the key itself sets beside its type.
+/// A schema with the bounds that the key itself adds to its type.
 pub(crate) fn with_bounds(of_type: &Value, of_key: &Value) -> Value {
     let mut schema = of_type.clone();
     for (name, is_upper, _) in BOUNDS {
@@ -46,14 +46,13 @@ pub(crate) fn with_bounds(of_type: &Value, of_key: &Value) -> Value {
     schema
 }
 
-/// So many refusals are answered before a draw is given up.
+/// Number of refusals after which a draw is given up.
 const MOST_REPAIRS: usize = 60;
 
-/// Memory that a scenario may be estimated to take.
+/// Limit of the estimated memory of a scenario.
 const MOST_BYTES: f64 = 5e8;
 
-/// What comes of a seed, once nothing in it is refused and it is estimated to take no more CPU time than given; none if too much
-/// was.
+/// A scenario that is accepted and whose estimated CPU time is within the limit; `None` if too many were refused.
 pub(crate) fn drawn(seed: u64, most_cpu_s: f64) -> Option<Value> {
     let mut generator = Generator::new(seed);
     for _ in 0..20 {
@@ -84,12 +83,12 @@ impl Generator {
         Generator { root, rng, transports: Vec::new(), is_run: true }
     }
 
-    /// One that draws every key, of scenarios that are only read.
+    /// A generator of every key, for scenarios that are only read.
     pub(crate) fn with_all(seed: u64) -> Self {
         Generator { is_run: false, ..Generator::new(seed) }
     }
 
-    /// A scenario that is not refused when it is read; none if too many were.
+    /// A scenario that is accepted when it is read; `None` if too many were refused.
     pub(crate) fn scenario(&mut self) -> Option<Value> {
         let mut scenario = self.draft();
         for _ in 0..MOST_REPAIRS {
@@ -101,7 +100,7 @@ impl Generator {
         None
     }
 
-    /// Answers a refusal.
+    /// Repairs a scenario after a refusal.
     pub(crate) fn repair(&mut self, scenario: &mut Value, refusal: &ConfigError) {
         let steps: Vec<String> =
             refusal.path.replace('[', ".").replace(']', "").split('.').map(str::to_owned).collect();
@@ -172,7 +171,8 @@ impl Generator {
         if scenario.contains_key("duration_s") {
             scenario.remove("give_up_after_s");
         }
-        // Packets above a bundle's MRRU are refused by the keys of a transport: repairs would leave hardly a bundle.
+        // Packets longer than a bundle's MRRU are refused at keys of a transport; repairs there would remove most
+        // bundles.
         let hops = scenario.iter_mut().filter(|(key, _)| ["link", "hop"].contains(&key.as_str()));
         for (key, value) in hops {
             let tables: Vec<&mut Value> = match value {
@@ -200,7 +200,7 @@ impl Generator {
         names.iter().map(|name| (name.clone(), self.named(of))).collect::<Map<_, _>>().into()
     }
 
-    /// An entry of a table of named things.
+    /// An entry of a table of named items.
     fn named(&mut self, table: &str) -> Value {
         let schema = self.root["properties"][table]["additionalProperties"].clone();
         self.value(&schema, table)
@@ -281,7 +281,7 @@ impl Generator {
         if let Some(choices) = of_code {
             return choices[self.rng.below(3) as usize].into();
         }
-        // The kinds of traces that a key takes stand in quotation marks.
+        // The kinds of traces that a key accepts are quoted in its description.
         let quoted = || description.split('"').skip(1).step_by(2);
         let mut choices: Vec<String> = quoted().filter_map(a_trace).collect();
         if choices.is_empty() {

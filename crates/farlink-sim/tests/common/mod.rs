@@ -1,4 +1,4 @@
-//! What the engine's tests share: scenarios from JSON, columns of tables, trace files, random scenarios.
+//! Shared by the engine's tests: scenarios from JSON, columns of tables, trace files, random scenarios.
 
 pub(crate) mod generator;
 pub(crate) mod random;
@@ -51,7 +51,7 @@ pub(crate) fn try_run(scenario: &Value, threads: usize) -> Result<Output, RunErr
     farlink_sim::run(&expanded(scenario), &Options { threads: Some(threads), ..Options::default() }, &go_on)
 }
 
-/// The progress of a run that nobody stops.
+/// A progress callback that never stops a run.
 pub(crate) fn go_on(_done: u64, _total: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
@@ -99,11 +99,11 @@ pub(crate) fn bits(table: &Table) -> Vec<String> {
     table.columns.iter().map(|(name, values)| format!("{name}: {}", column(values))).collect()
 }
 
-/// Writes a trace file and gives its path.
+/// Writes a trace file and returns its path.
 pub(crate) fn trace_file(name: &str, content: &[u8]) -> String {
     let path =
         option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from).join(format!("{name}.npz"));
-    // Another test may be reading it, and another process writing it: it appears whole.
+    // Another test may read it while another process writes it, so it is replaced as a whole.
     let unfinished = path.with_extension(format!("{}.{:?}", std::process::id(), std::thread::current().id()));
     std::fs::write(&unfinished, content).unwrap();
     std::fs::rename(&unfinished, &path).unwrap();
@@ -185,7 +185,7 @@ fn array(descriptor: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
 }
 
-/// `PROPTEST_CASES` if it asks for more.
+/// `PROPTEST_CASES`, if it is larger.
 pub(crate) fn cases(usual: u32) -> u32 {
     std::env::var("PROPTEST_CASES")
         .ok()

@@ -1,4 +1,4 @@
-//! Random scenarios: every kind of hop, channel, traffic, transport and option that there is.
+//! Random scenarios with every kind of hop, channel, traffic, transport and option.
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::CongestionControl;
@@ -23,7 +23,7 @@ pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
             let mut transport = Map::new();
             let mut flow = Map::new();
             for (i, (config, mut table)) in flows.into_iter().enumerate() {
-                // A transport without a rate of its own, or a datagram's, is not for endless data.
+                // Endless data needs a transport with a rate of its own, and datagrams have none.
                 let parsed: TransportConfig = serde_json::from_value(config.clone()).unwrap();
                 if !parsed.as_dyn().is_bounded() && table["traffic"]["kind"] == "bulk" {
                     table["traffic"] = json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 700 });
@@ -48,7 +48,7 @@ fn hops() -> impl Strategy<Value = Value> {
     prop_oneof![6 => links(), 1 => bundles()]
 }
 
-/// Several lines in place of a link.
+/// Several lines that replace a link.
 fn bundles() -> impl Strategy<Value = Value> {
     let schedulers = ["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware", "linux"];
     let on_drop = select(&["lose", "requeue", "duplicate-acks"][..]);
@@ -117,7 +117,7 @@ fn links() -> impl Strategy<Value = Value> {
         ]
     };
     let back = (proptest::option::of(4.0..6.7_f64), queue(), channels());
-    // Where in the queue marking begins, as a part of it.
+    // The marking threshold, as a share of the queue.
     let marks = || proptest::option::of(0.0..1.0_f64);
     let ends = (back, [marks(), marks()], [services(), services()]);
     (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), ends).prop_map(
@@ -162,7 +162,7 @@ fn services() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Every kind of channel; half of the links are clear.
+/// Every kind of channel; half of the links have no errors.
 pub(crate) fn channels() -> impl Strategy<Value = Value> {
     let simple = prop_oneof![
         (0.0..0.3_f64).prop_map(|loss| json!({ "kind": "loss", "loss": loss })),
@@ -240,8 +240,8 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
     (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
         config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
-        // What measures rates needs selective acknowledgements, and paces.
-        // Who does not react to marks may not ask for them.
+        // Controls that measure rates need selective acknowledgements and pacing. Those that do not react to marks
+        // cannot use ECN.
         if control["congestion_control"] == "none" {
             config["ecn"] = false.into();
         }
@@ -256,7 +256,7 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same transport, without the keys that do nothing beside its others and are refused for it.
+/// The same transport without keys that have no effect and would be refused.
 pub(crate) fn without_idle_keys(mut config: Value) -> Value {
     let transport: TransportConfig = serde_json::from_value(config.clone()).unwrap();
     for idle in transport.as_dyn().idle() {
@@ -269,7 +269,7 @@ pub(crate) fn without_idle_keys(mut config: Value) -> Value {
     config
 }
 
-/// Every congestion control, with what may be set of it.
+/// Every congestion control with any of its settings.
 fn controls() -> impl Strategy<Value = Value> {
     let any_one = select(CongestionControl::ALL).prop_map(|control| json!({ "congestion_control": control.name() }));
     let cubic = (0.2..0.9_f64, 0.01..10.0_f64, any::<[bool; 3]>()).prop_map(|(beta, c, [fast, friendly, hystart])| {
@@ -326,7 +326,7 @@ fn versions() -> impl Strategy<Value = Value> {
                     config[key] = window.into();
                 }
             }
-            // Not everything goes with everything.
+            // Not all options can be combined.
             let has_sack = variant == "sack" || variant == "rack";
             for (key, switch, may) in [
                 ("prr", prr, has_sack),
@@ -350,7 +350,7 @@ fn versions() -> impl Strategy<Value = Value> {
                 "recover_guard",
                 "restart_after_idle",
             ];
-            // A window that does not fit needs scaling.
+            // A window that exceeds its field needs scaling.
             let largest = windows.2.max(windows.3.unwrap_or(0)) * bytes;
             config["window_scaling"] = (switches[7] || largest > 65_535).into();
             config["ecn"] = switches[8].into();
@@ -432,7 +432,8 @@ pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
                 "fec_words": words,
                 "hold_time_s": if both { hold_s } else { 0.0 },
                 "opens": if both { "both" } else { "sender" },
-                // Without a rate, all of it goes out at once, and a link whose packets overtake looks at each.
+                // Without a rate, everything is sent at once, and a link with overtaking handles each packet
+                // separately.
                 "receive_buffer_bytes": 200_000,
             });
             if let Some(exponent) = rate {
