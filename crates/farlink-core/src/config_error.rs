@@ -1,16 +1,16 @@
-//! The error for a setting that is refused: it says what is wrong and what to do, each on one line.
+//! The error for a refused setting: it gives the fault and the remedy, each on one line.
 
 use std::fmt;
 
-/// A refused setting: the key, what is wrong with it, and what to do.
+/// A refused setting: the key, the fault, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The key, as a dotted path (`link.channel.ber`, `engines[0]`) from the outermost table known so far; empty if the table as
     /// a whole is wrong.
     pub path: String,
-    /// What is wrong with it, including the value.
+    /// The fault, including the value.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -20,7 +20,7 @@ impl ConfigError {
         ConfigError { path: path.into(), what: what.to_string(), remedy: remedy.into() }
     }
 
-    /// One line with the path and what is wrong.
+    /// One line with the path and the fault.
     #[must_use]
     pub fn message(&self) -> String {
         if self.path.is_empty() { self.what.clone() } else { format!("{}: {}", self.path, self.what) }

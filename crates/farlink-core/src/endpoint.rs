@@ -54,7 +54,7 @@ pub struct Rx {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class(pub u8);
 
-/// A packet on its way out.
+/// An outgoing packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<P> {
     /// The packet.

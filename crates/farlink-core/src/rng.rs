@@ -23,8 +23,8 @@ impl Rng {
         Rng(Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes()))
     }
 
-    /// Splits the stream: returns the rest of this stream, for a component that draws at times of its own, and continues with an
-    /// unrelated one.
+    /// Splits the stream: returns the rest of this stream, for a component with draw times of its own, and continues
+    /// with an unrelated one.
     pub fn detach(&mut self) -> Rng {
         let given = self.clone();
         let [low, high] = [split_mix64(self.0.next_u64()), split_mix64(self.0.next_u64())];
@@ -86,8 +86,8 @@ impl RandomSource for Rng {
     }
 }
 
-/// The generator SplitMix64 (Steele, Lea and Flood 2014) for simulations. Its state is one counter, so that every endpoint can own
-/// one. Whoever sees one of its numbers can compute all others: it protects nothing on a real network.
+/// The generator SplitMix64 (Steele, Lea and Flood 2014) for simulations. Its state is one counter, so that every
+/// endpoint can own one. One number reveals all others, so it protects nothing on a real network.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 

@@ -333,7 +333,7 @@ pub enum TraceError {
     Malformed {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// It is of another kind than the one needed here.

@@ -462,7 +462,7 @@ mod _core {
     ) -> Result<(f64, f64), BoundaryError> {
         let orbit = crate::optics::pass(altitude_m, max_elevation_deg, start_elevation_deg, rising)?;
         let (rises_s, sets_s) = (orbit.rises_at_s(), orbit.sets_at_s());
-        // A pass is the same before its highest point and behind it.
+        // A pass is symmetric around its highest point.
         Ok((if sets_s.is_finite() { f64::midpoint(rises_s, sets_s) } else { 0.0 }, sets_s))
     }
 

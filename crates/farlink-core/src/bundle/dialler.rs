@@ -38,7 +38,7 @@ pub struct Change {
     pub state: CallState,
 }
 
-/// What a driver has to do at once.
+/// An order for the driver, to be carried out at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Dial this line.

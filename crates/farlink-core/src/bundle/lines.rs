@@ -4,10 +4,10 @@ use super::fragment::Fragment;
 use super::piece::Piece;
 use crate::time::Time;
 
-/// The lines of a bundle, by index: modems that are emulated, or real ones.
+/// The lines of a bundle, by index: emulated or real modems.
 ///
-/// The answers are what the near end knows. A line is up from the time at which its call is connected until the near end
-/// notices that it has dropped.
+/// The answers give the knowledge of the near end. A line is up from the time at which its call is connected until the
+/// near end notices that it has dropped.
 pub trait Lines<D> {
     /// How many lines there are, up or not.
     fn count(&self) -> usize;

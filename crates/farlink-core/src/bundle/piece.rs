@@ -10,7 +10,7 @@ use crate::payload::Payload;
 pub struct Piece<D> {
     /// The packet's slot in the sender.
     pub(super) packet: u32,
-    /// Generation of the slot, which tells the packets apart that were in it.
+    /// Generation of the slot, which distinguishes the packets that used it.
     pub(super) generation: u32,
     /// The part itself.
     pub payload: D,

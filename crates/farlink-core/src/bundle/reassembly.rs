@@ -74,7 +74,7 @@ pub struct Counts {
     pub most_held: usize,
 }
 
-/// What the first waiting fragments are.
+/// The state of the first waiting fragments.
 enum Front {
     /// The first `n` fragments are a packet.
     Packet(usize),
@@ -207,8 +207,8 @@ impl<D: Payload> Reassembler<D> {
         }
     }
 
-    /// Tells what the first waiting fragments are: a packet, the rest of a lost one, or fragments behind a gap that may still be
-    /// filled. Skips gaps that will never be filled.
+    /// Classifies the first waiting fragments: a packet, the rest of a lost one, or fragments after a gap that may
+    /// still be filled. Skips gaps that will never be filled.
     fn front(&mut self) -> Front {
         let Some(first) = self.held.front() else { return Front::Waits };
         if first.count > self.expected {

@@ -116,7 +116,7 @@ pub trait ChannelConfig {
     fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError>;
 }
 
-/// What a channel may know about its link when it is prepared.
+/// The properties of the link that a channel may use when it is prepared.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The source of trace files.

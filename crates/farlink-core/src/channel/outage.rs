@@ -117,8 +117,8 @@ pub(crate) fn periodic(first: Time, period: Time, down: Time) -> Arc<dyn Prepare
 impl Prepared for Plan {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
         let rng = match self {
-            // A stream of its own keeps the outages at the same times however many frames are sent and however often the state is
-            // asked for, in a chain of channels as well.
+            // A stream of its own keeps the outages at the same times, whatever the number of frames and of queries of
+            // the state, in a chain of channels as well.
             Plan::Random { .. } | Plan::Calls { .. } => rng.detach(),
             Plan::Schedule(_) | Plan::Periodic { .. } => rng.clone(), // never drawn from
         };
@@ -178,8 +178,7 @@ impl Walk {
     }
 }
 
-/// Frames may be sent ahead of the clock while the state is asked for at earlier times, so each has its own walk through the
-/// outages.
+/// Frames may be sent ahead of the time of queries, so each has its own walk through the outages.
 struct State {
     frames: Walk,
     asked: Walk,

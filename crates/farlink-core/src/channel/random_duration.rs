@@ -60,7 +60,7 @@ impl RandomDuration {
 mod tests {
     use super::*;
 
-    /// Mean of what is drawn, and the shares above the median and above a threshold.
+    /// Mean of the drawn durations, and the shares above the median and above a threshold.
     fn drawn(json: &str, threshold_s: f64) -> [f64; 3] {
         let duration: RandomDuration = serde_json::from_str(json).unwrap();
         let mut rng = Rng::for_component(1, 0, "random duration");

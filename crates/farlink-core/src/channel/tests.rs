@@ -312,7 +312,7 @@ fn bursts_have_the_configured_share_and_length() {
 
 #[test]
 fn bit_bursts_have_the_configured_share_and_length_across_frames() {
-    // ber_bad = 1: runs of wrong bits are the stays, whatever the frame length cuts.
+    // ber_bad = 1: runs of wrong bits are the stays in the bad state, across frames.
     let json =
         r#"{"kind": "gilbert-elliott", "per": "bit", "p_good_to_bad": 1e-3, "p_bad_to_good": 0.1, "ber_bad": 1}"#;
     let mut run = Run::start(json, 5);

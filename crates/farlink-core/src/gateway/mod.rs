@@ -156,12 +156,12 @@ impl<S: Store> Gateway<S> {
         self.unsettled.iter().chain(self.waiting.iter())
     }
 
-    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was
-    /// (`[N4]`). Data beyond the last position that 64 bits hold are dropped: a peer has named a wrong position.
+    /// Stores the part of `data` that is new; `position` is that of its first byte. Returns the new part (`[N4]`). Data
+    /// beyond the last position of 64 bits is dropped, because a peer has sent a wrong position.
     ///
     /// # Errors
-    /// If the store fails. The gateway is as before; what the connection has acknowledged is lost, and the stream
-    /// should be given up.
+    /// If the store fails. The gateway is then unchanged, but data that the connection has acknowledged is lost, and
+    /// the stream should be given up.
     pub fn receive(&mut self, position: u64, mut data: S::Data) -> Result<Option<Span>, S::Error> {
         let end = position.checked_add(data.len() as u64);
         let Some(new) = end.and_then(|to| self.new_part(Span { from: position, to })) else { return Ok(None) };

@@ -1,9 +1,9 @@
-//! A link: a drop-tail queue, a transmitter of some rate, a channel and a delay.
+//! A link: a drop-tail queue, a transmitter, a channel and a delay.
 //!
-//! [`Link`] serves the engine and an emulator alike: it is told when a packet arrives at its queue and answers what
-//! becomes of it. Capacity and delay are known ahead, so everything is computed when the packet is queued: no event marks
-//! a departure. Where classes of service decide who goes next, a [`Hop`](crate::hop::Hop) keeps the queue, and sends a packet
-//! when the link can begin with it.
+//! [`Link`] serves the engine and an emulator alike: it gets the arrival of each packet at its queue and returns the
+//! packet's fate. Capacity and delay are known ahead, so everything is computed when the packet is queued, without an
+//! event for the departure. With classes of service, a [`Hop`](crate::hop::Hop) keeps the queue and sends a packet when
+//! the link can start it.
 
 mod capacity;
 pub mod pass;
@@ -23,10 +23,10 @@ pub use state::LinkState;
 use series::{DelaySeries, Transmitter};
 use setting::{PreparedDelay, PreparedRate};
 
-/// How much may wait for the transmitter; the packet on the transmitter does not count.
+/// Limit of the backlog, excluding the packet being sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Everything.
+    /// No limit.
     #[default]
     Unlimited,
     /// This many bytes.
@@ -35,7 +35,7 @@ pub enum QueueLimit {
     Packets(u64),
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Its last bit arrives then.
@@ -54,22 +54,22 @@ pub struct Link {
     free_at: Time,
     transmitter: Transmitter,
     delay: DelaySeries,
-    /// What the channel promised, less what was used of it since.
+    /// The unused part of the channel's last promise.
     quiet: Quiet,
     /// The promise itself.
     promised: Quiet,
     limit: QueueLimit,
-    /// A packet that finds so much waiting is to be marked; never if unlimited.
+    /// Backlog from which on packets are marked; never if unlimited.
     mark_from: QueueLimit,
-    /// Whether it is known what waits: the queue has a limit, or marks.
+    /// Whether the backlog is tracked, because the queue has a limit or marks.
     keeps_account: bool,
-    /// The packet that came last found enough waiting to be marked.
+    /// The last packet found the marking threshold reached.
     is_marking: bool,
-    /// Start of transmission and size of what waits.
+    /// Start of transmission and size of each waiting packet.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     peak_waiting_bytes: u64,
-    /// Longest time from arrival at the queue to the start of transmission; kept for a queue without account.
+    /// Longest time from arrival at the queue to the start of transmission, kept if the backlog is not tracked.
     longest_wait: Time,
     channel: Box<dyn Channel>,
     rng: Rng,
@@ -77,7 +77,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`.
+    /// Begins a run. `hop` is the random stream that both directions of a hop share; everything else is drawn from
+    /// `rng`.
     pub fn new(
         rate: &PreparedRate,
         delay: &PreparedDelay,
@@ -109,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Marks packets that find at least so much waiting; see [`Link::is_marking`].
+    /// Marks packets that find at least this backlog; see [`Link::is_marking`].
     #[must_use]
     pub fn marking(mut self, mark_from: QueueLimit) -> Self {
         self.mark_from = mark_from;
@@ -117,7 +118,7 @@ impl Link {
         self
     }
 
-    /// A packet arrives at the queue. Calls are in order of time.
+    /// A packet arrives at the queue. `now` must not decrease from call to call.
     #[inline(always)]
     pub fn send(&mut self, now: Time, bytes: u32) -> Verdict {
         let ready = now.max(self.free_at);
@@ -142,9 +143,9 @@ impl Link {
         self.carry(&Frame { start, end, bits: bits as u32, setting: SettingId::default() })
     }
 
-    /// Equal packets arrive at the queue, `gap` apart from `first` on: as [`send`](Link::send) for as many of them as
-    /// surely arrive intact at equal distances. Returns how many these are, when the first arrives and the distance; 0 if
-    /// they need a look one by one, and nothing was done.
+    /// Equal packets arrive at the queue, `gap` apart from `first` on. Does the same as [`send`](Link::send) for as
+    /// many of them as surely arrive intact at equal distances. Returns their number, the first arrival and the
+    /// distance; a number of 0 means that they must be sent one by one, and that nothing was done.
     #[inline]
     pub fn send_train(&mut self, first: Time, gap: Time, count: u32, bytes: u32) -> (u32, Time, Time) {
         const NONE: (u32, Time, Time) = (0, Time::ZERO, Time::ZERO);
@@ -154,7 +155,7 @@ impl Link {
         };
         let time = byte_time.of(bytes);
         let is_free = self.free_at <= first && time <= gap;
-        // Packets that find the transmitter free find nothing waiting: they are neither dropped nor marked.
+        // Packets that arrive while the transmitter is free meet no backlog, so they are neither dropped nor marked.
         let is_busy = gap <= time && !self.keeps_account;
         let bits = u64::from(bytes) * 8;
         let mut count = u64::from(count).min(self.quiet.frames);
@@ -177,17 +178,17 @@ impl Link {
         (count as u32, start + time + *delay, distance)
     }
 
-    /// For a hop that keeps the queue: when the transmission of a packet begins that is sent at `now`, behind those before it.
+    /// For a hop that keeps the queue: when the transmission of a packet sent at `now` begins, after the previous ones.
     pub(crate) fn next_start(&self, now: Time) -> Time {
         self.transmitter.next_start(now.max(self.free_at))
     }
 
-    /// When the transmitter will have sent all that it was given.
+    /// When the transmitter will have sent everything that it holds.
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// What it could send in any span of the run.
+    /// The capacity over any span of the run.
     pub fn capacity(&self) -> Capacity {
         Capacity::of(&self.transmitter)
     }
@@ -197,7 +198,7 @@ impl Link {
         self.free_at <= now
     }
 
-    /// For a hop that keeps the queue: what [`is_marking`](Link::is_marking) says of the packets that are sent from now on.
+    /// For a hop that keeps the queue: sets [`is_marking`](Link::is_marking) for the packets sent from now on.
     pub(crate) fn set_marking(&mut self, is_marking: bool) {
         self.is_marking = is_marking;
     }
@@ -221,7 +222,7 @@ impl Link {
         }
     }
 
-    /// Whether the queue takes one more, now that some have left it.
+    /// Whether the queue has room for one more packet, after removing those that have left it.
     #[inline(always)]
     fn has_room(&mut self, now: Time, ready: Time, bytes: u32) -> bool {
         while let Some(&(begins, size)) = self.waiting.front()
@@ -245,7 +246,7 @@ impl Link {
         }
     }
 
-    /// Whether the packet that the last [`send`](Link::send) took found enough waiting to be marked, if it may be.
+    /// Whether the packet that the last [`send`](Link::send) took found the marking threshold reached.
     ///
     /// The length of the queue at that instant decides, not an average of it.
     #[inline]
@@ -256,15 +257,16 @@ impl Link {
         self.is_marking
     }
 
-    /// Wrong bits of the packet that the last [`send`](Link::send) called damaged.
+    /// Wrong bits of the packet that the last [`send`](Link::send) reported as damaged.
     pub fn wrong_bits(&self) -> &[u32] {
         &self.wrong_bits
     }
 
-    /// Largest amount that waited, bytes.
+    /// Largest backlog, bytes.
     ///
-    /// An unlimited queue that does not mark keeps no account of its packets: of a constant rate, it is what is sent in the longest wait
-    /// (what was left of the packet on the transmitter counts, the one that waited longest does not); of another, `None`.
+    /// An unlimited queue that does not mark does not track its packets. With a constant rate, the peak is then the
+    /// amount sent during the longest wait, which counts the rest of the packet on the transmitter but not the one that
+    /// waited longest; with a varying rate, it is `None`.
     pub fn peak_waiting_bytes(&self) -> Option<f64> {
         match &self.transmitter {
             _ if self.keeps_account => Some(self.peak_waiting_bytes as f64),

@@ -1,5 +1,5 @@
-//! Keys that have no effect because of the values of others. Such a key is refused and not ignored, because the user who gives it
-//! expects an effect.
+//! Keys without effect because of the values of others. Such a key is refused and not ignored, because a user who gives
+//! it expects an effect.
 
 /// A key that has no effect with the present values of the other keys, whatever its value.
 #[derive(Clone, Debug, PartialEq, Eq)]

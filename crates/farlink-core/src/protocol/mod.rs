@@ -32,7 +32,7 @@ pub trait ProtocolConfig {
         Ok(())
     }
 
-    /// Keys that have no effect because of the others; a user who gives one is told so.
+    /// Keys without effect because of the others. If the user gives one, it is refused.
     fn idle(&self) -> Vec<Idle> {
         Vec::new()
     }

@@ -22,7 +22,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of packets with so many bytes of payload and of headers that nothing else bounds, each answered by one.
+    /// The load of packets with this payload and these headers without other limits, each answered by one packet.
     pub(super) fn unbounded(payload_bytes: f64, header_bytes: f64) -> Self {
         Pace {
             payload_bytes,

@@ -27,7 +27,7 @@ pub struct Engine {
 pub enum HonouredKeys {
     /// All keys.
     All,
-    /// Keys that match a pattern: a dotted path in which `*` stands for one name and a `**` at the end for any rest.
+    /// Keys that match a pattern: a dotted path in which `*` matches one name and a `**` at the end any rest.
     Only(&'static [&'static str]),
 }
 

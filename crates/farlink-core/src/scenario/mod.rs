@@ -148,7 +148,7 @@ impl Scenario {
         self.transport.get(&flow.transport).expect("a checked scenario has the transports that its flows name")
     }
 
-    /// How long a run goes on without any delivery; for ever if it has a duration.
+    /// How long a run continues without any delivery; for ever if it has a duration.
     pub fn give_up_after(&self) -> Time {
         match (self.duration_s, self.give_up_after_s) {
             (Some(_), _) => Time::NEVER,

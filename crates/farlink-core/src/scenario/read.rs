@@ -75,7 +75,7 @@ impl Refusal {
         matches!(self.what, What::UnknownKey { .. })
     }
 
-    /// What is wrong, without the path.
+    /// The fault, without the path.
     pub(crate) fn what(&self) -> String {
         match &self.what {
             What::UnknownKey { .. } => "this key is not known".into(),
@@ -87,7 +87,7 @@ impl Refusal {
         }
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub(crate) fn remedy(&self) -> String {
         match &self.what {
             What::UnknownKey { allowed } => {

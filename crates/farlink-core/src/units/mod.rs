@@ -106,7 +106,7 @@ impl Visitor<'_> for Number {
 
 /// A number whose range has a description.
 pub trait Ranged: TryFrom<f64, Error = OutOfRange> {
-    /// What values it may have.
+    /// The allowed values.
     const ALLOWED: &'static str;
 }
 

@@ -4,7 +4,7 @@
 //! segments of a step are a quadratic in it; and while a queue keeps the link busy, its seconds are too (Lakshman and Madhow
 //! 1997, section III).
 
-/// What limits the flows at present.
+/// The present limit of the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Regime {
     /// The windows: no queue.

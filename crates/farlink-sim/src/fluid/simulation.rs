@@ -335,7 +335,7 @@ impl<'a> Simulation<'a> {
         self.rate = spans[self.span].rate;
         self.span_end_s += spans[self.span].seconds;
         if self.loss != spans[self.span].loss {
-            // Losses are memoryless: draw the distance to the next one anew.
+            // Losses are memoryless: draw a new distance to the next one.
             self.loss = spans[self.span].loss;
             self.draw_loss();
         }

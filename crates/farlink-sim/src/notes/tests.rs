@@ -1,4 +1,4 @@
-// How long remarks take is what is tested.
+// The time of remarks is tested here.
 #![allow(clippy::disallowed_methods)]
 use std::time::Instant;
 

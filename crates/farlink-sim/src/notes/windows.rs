@@ -43,7 +43,8 @@ pub(super) fn below_the_path(point: Point<'_>) -> Vec<Remark> {
     legs.iter().filter_map(remark).collect()
 }
 
-/// Acknowledgements that wait for data of the other direction, which the flow does not have, so long that windows stand still.
+/// Acknowledgements that wait for data of the other direction, which the flow does not have, for so long that windows
+/// stall.
 pub(super) fn beside_waiting_answers(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let TransportConfig::Arq(arq) = leg.config else { return None };

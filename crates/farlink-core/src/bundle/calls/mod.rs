@@ -21,7 +21,7 @@ pub struct Calls {
 
 #[derive(Clone, Debug)]
 enum Plan {
-    /// What happens is drawn: how drops are noticed, and the probability that dialling fails.
+    /// Random events: how drops are noticed, and the probability that dialling fails.
     Random { detection: Option<Detection>, failure: f64 },
     /// The times at which each line is down.
     Recorded(Vec<Vec<[Time; 2]>>),

@@ -1,4 +1,4 @@
-//! A bundle in one direction in virtual time: its sender, emulated lines with their calls, and the receiver behind them.
+//! A bundle in one direction in virtual time: its sender, emulated lines with their calls, and the receiver.
 
 mod availability;
 mod ends;

@@ -223,7 +223,7 @@ mod tests {
         assert!(packets(&mut receiver) > 10);
     }
 
-    /// With 128 fragments M moves only to the first that waits: a gap behind it holds all later packets back for ever.
+    /// With 128 fragments M moves only to the first that waits: a gap after it blocks all later packets for ever.
     #[test]
     fn a_full_buffer_never_gives_up_a_gap_inside_a_packet() {
         let mut receiver = receiver(2);

@@ -17,7 +17,7 @@ use crate::link::QueueLimit;
 use crate::payload::Payload;
 use crate::time::Time;
 
-/// What happened to a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The bundle delivers it now.
@@ -44,7 +44,7 @@ pub struct Counts {
 /// The sender of a bundle.
 ///
 /// A driver gives it packets with [`send`](Sender::send), calls [`dispatch`](Sender::dispatch) whenever a line may have
-/// room again, and tells it when lines come up and go down. It takes what became of packets with
+/// room again, and reports when lines come up and go down. It takes the outcomes of packets with
 /// [`poll`](Sender::poll).
 #[derive(Debug)]
 pub struct Sender<D> {

@@ -180,7 +180,7 @@ pub struct Orbit {
     least_angle: f64,
     /// Angle along the track between the highest point and the lowest elevation at which the link is up.
     reach: f64,
-    /// Angle per second along the track; 0 if the satellite stands still.
+    /// Angle per second along the track; 0 for a geostationary satellite.
     rate: f64,
     /// Angle along the track at the start, measured from the highest point.
     phase: f64,
@@ -225,7 +225,7 @@ impl Orbit {
         if self.rate == 0.0 { f64::NEG_INFINITY } else { (-self.reach - self.phase) / self.rate }
     }
 
-    /// When the satellite sets below the lowest elevation, s; infinite if it stands still.
+    /// When the satellite sets below the lowest elevation, s; infinite for a geostationary one.
     pub fn sets_at_s(&self) -> f64 {
         if self.rate == 0.0 { f64::INFINITY } else { ((self.reach - self.phase) / self.rate).max(0.0) }
     }
@@ -247,7 +247,7 @@ struct Next {
 }
 
 impl Passes {
-    /// When the link goes down for good; `Time::NEVER` if satellites follow or it stands still.
+    /// When the link goes down for good; `Time::NEVER` if satellites follow or the satellite is geostationary.
     pub fn ends_at(&self) -> Time {
         if self.next.is_some() { Time::NEVER } else { Time::from_secs_f64(self.orbit.sets_at_s()) }
     }
@@ -330,7 +330,7 @@ impl Overhead {
         begun + self.step
     }
 
-    /// The longest delay: at the lowest elevation, or that of a satellite that stands still.
+    /// The longest delay: at the lowest elevation, or that of a geostationary satellite.
     pub(super) fn longest(&self) -> Time {
         let Orbit { rate, .. } = self.passes.orbit;
         let lowest = if rate == 0.0 { 0.0 } else { self.passes.orbit.sets_at_s() };

@@ -108,7 +108,7 @@ fn the_next_satellite_takes_over() {
             assert!((found - expected).abs() < 1e-6, "{keys}: {found} instead of {expected}");
         }
         let passes = followed.passes().unwrap();
-        // The next satellite serves at the end of its own pass, when it is as low as the first one was.
+        // The next satellite takes over at the end of the pass, at the elevation of the first one at its start.
         let (before, after) = (passes.delay_at(first), passes.delay_at(first + period - 1e-3));
         assert!(before.since(after).max(after.since(before)) < Time::from_millis(1));
         let middle = passes.delay_at(first + period - first / 2.0);
@@ -221,7 +221,7 @@ proptest! {
             }
         }
         if let Some(Next { period_s, down_s }) = passes.next {
-            // In each period the link is up for all of it except its gap.
+            // In each period the link is up except during its gap.
             let (from, step) = (orbit.sets_at_s() + period_s, period_s / 997.0);
             let mut channel = pass.outages(None).map(|outages| outages.start(&mut Rng::for_component(1, 0, "pass")));
             let mut up = 0;

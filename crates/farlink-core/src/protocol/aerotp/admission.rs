@@ -1,4 +1,5 @@
-//! What is decided about a segment without a connection: whether it is sound, and whether it may open a connection at a listener.
+//! Decisions about a segment without a connection: whether it is valid, and whether it may open a connection at a
+//! listener.
 
 use crate::endpoint::{Integrity, Rx};
 use crate::time::Time;
@@ -42,7 +43,7 @@ pub(super) fn screen<D: crate::Payload>(config: &AerotpConfig, segment: &Segment
     }
 }
 
-/// What a listener does with a segment of no connection.
+/// Action of a listener for a segment of no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It opens a connection. `[C4]`
@@ -53,7 +54,7 @@ pub(super) enum Verdict {
     Refused,
 }
 
-/// Judges a segment by what is known of the last peer at its sender's address.
+/// Judges a segment by the state of the last peer at its sender's address.
 pub(super) fn judge<D>(past: Option<&Peer>, now: Time, segment: &Segment<D>) -> Verdict {
     if past.is_some_and(|past| !past.latest.is_before(now, segment.timestamp)) {
         return Verdict::Late;

@@ -49,8 +49,8 @@ impl Clock {
         self.round(now) as u32
     }
 
-    /// The latest instant up to now, in microseconds, that a timestamp can mean. `None` if no answer takes that long, or if it
-    /// lies before time zero: then this side did not send it.
+    /// The latest instant up to now, in microseconds, that a timestamp can mean. `None` if no answer takes that long,
+    /// or if it would be before time zero: then this side did not send it.
     #[inline]
     pub(super) fn instant(self, now: Time, stamp: u32) -> Option<u64> {
         let now = self.round(now);
@@ -71,7 +71,7 @@ pub(super) fn ticks(now: Time) -> u64 {
     now.as_ps() / PS_PER_MICROSECOND
 }
 
-/// A span of so many microseconds.
+/// A span of this many microseconds.
 #[inline]
 pub(super) const fn span(ticks: u64) -> Time {
     Time::from_ps(ticks.saturating_mul(PS_PER_MICROSECOND))

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn strengths_of_a_full_packet() {
-        // 1,460 bytes behind the header: six codewords.
+        // 1,460 bytes after the header: six codewords.
         let each = |words: u16| Fec::new(1456 - u32::from(words) * 4, words);
         assert_eq!([4, 8, 16, 96, 256].map(|words| each(words).mends_of_each()), [1, 2, 5, 32, 85]);
         assert_eq!(each(96).codewords(), 6);

@@ -9,8 +9,8 @@ use super::config::{AerotpConfig, LARGEST_BUFFER};
 use super::segment::FORWARD_BYTES;
 use super::write_times::WriteTimes;
 
-/// The position up to which a stream was given up, what the peer knows of that, and what the application is told. Without a
-/// deadline it is empty and costs nothing. `[V3]`
+/// The position up to which a stream was given up, the peer's acknowledgement of it, and the bytes to report to the
+/// application. Without a deadline it is empty and costs nothing. `[V3]`
 #[derive(Clone, Debug)]
 pub(super) struct Forward(Option<Box<Given>>);
 
@@ -25,9 +25,9 @@ struct Given {
     acknowledged: u64,
     /// Whether the peer must be told at once: it was not told yet, or the link has come up again since.
     is_urgent: bool,
-    /// Whether an answer is due, because sent data was given up or the peer was told.
+    /// Whether an answer is due, because sent data was given up or the peer was informed.
     is_awaited: bool,
-    /// The last position that the peer was told to skip to, and when; `None` while there is nothing to tell.
+    /// The last position that the peer was asked to skip to, and when; `None` while there is nothing to skip.
     told: Option<(u64, Time)>,
     /// Interval between two such notices.
     spacing: Time,
@@ -70,7 +70,7 @@ impl Forward {
         self.0.as_mut().and_then(|given| given.expire(now))
     }
 
-    /// Gives up data that was never sent. The application is told at once.
+    /// Gives up data that was never sent and reports it to the application at once.
     pub(super) fn give_up_unsent(&mut self, from: u64, to: u64) {
         if let Some(given) = self.0.as_mut().filter(|_| from < to) {
             given.give_up_unsent(from, to);

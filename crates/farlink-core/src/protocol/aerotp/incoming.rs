@@ -1,4 +1,4 @@
-//! What every receiver of a stream is given, and how much of it each keeps.
+//! The input of every receiver of a stream, and the memory that each uses.
 
 use super::segment::Repair;
 

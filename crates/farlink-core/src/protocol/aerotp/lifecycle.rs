@@ -16,7 +16,7 @@ pub enum State {
     Established,
     /// The own stream has ended.
     AfinSent,
-    /// The peer's stream has ended, and all of it has arrived.
+    /// The peer's stream has ended, and all data has arrived.
     AfinRcvd,
 }
 

@@ -1,4 +1,4 @@
-//! What a sender hears of its stream from the receiver.
+//! The content of a MACK, checked by the sender of the stream.
 
 use crate::time::Time;
 
@@ -39,8 +39,8 @@ impl MackFields {
         &self.blocks[..self.block_count]
     }
 
-    /// `[A9]` Whether it tells if the data at a position after `ack` has arrived. It does between blocks, except at an empty
-    /// block.
+    /// `[A9]` Whether it says if the data at a position after `ack` has arrived. It does between blocks, except at an
+    /// empty block.
     pub(super) fn describes(&self, position: u64) -> bool {
         let at = self.blocks().partition_point(|block| block.1 <= position);
         let is_before_known = self.blocks().get(at).map_or(self.is_to_end, |block| block.0 < block.1);

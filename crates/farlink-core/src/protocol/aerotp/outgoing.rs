@@ -1,11 +1,11 @@
-//! What every sender of a stream has to give, and what it counts.
+//! The interface of every sender of a stream, and its counts.
 
 use crate::time::Time;
 
 use super::segment::Repair;
 
-/// How much data may be written ahead of the sent data, in the reliable modes. A saturated source writes more than this at once,
-/// so it is told when there is room again.
+/// How much data may be written ahead of the sent data, in the reliable modes. A saturated source writes more than this
+/// at once, so it gets an event when there is room again.
 pub(super) const ROOM_BYTES: u64 = 1 << 30;
 
 /// Data or a repair symbol to be sent, which the connection puts into a segment.

@@ -37,7 +37,7 @@ impl PacketSize {
         room.min(u64::from(MOST_WORDS)) as u16
     }
 
-    /// Largest payload of a segment with so much parity, which opens a connection or does not.
+    /// Largest payload of a segment with this parity, with or without the opening field.
     #[inline]
     pub(super) fn room(self, is_opening: bool, fec_words: u16) -> u32 {
         let opening = if is_opening { u32::from(OPENING_BYTES) } else { 0 };

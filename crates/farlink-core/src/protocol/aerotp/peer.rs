@@ -1,4 +1,4 @@
-//! What a connection knows of its peer, and how it distinguishes the peer's segments from those of past connections.
+//! A connection's state of its peer, and how it distinguishes the peer's segments from those of past connections.
 
 use crate::time::Time;
 

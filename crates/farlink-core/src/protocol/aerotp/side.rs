@@ -15,11 +15,12 @@ use super::lifecycle::State;
 use super::peer::Peer;
 use super::segment::{PlainSegment, Segment};
 
-/// A connection and, where the peer opens it, those that follow: the form of the [`Acceptor`](super::Acceptor) for a single peer.
+/// A connection and, where the peer opens it, its successors: the form of the [`Acceptor`](super::Acceptor) for a
+/// single peer.
 ///
-/// A listener has a passive connection from the start, so that data may be written before there is a peer. When that connection
-/// has ended, or the peer has begun anew, another passive one takes its place, and the application writes anew: it
-/// is told by [`Abort::PeerRestarted`], or by a second [`Event::Connected`].
+/// A listener has a passive connection from the start, so that data may be written before there is a peer. When that
+/// connection has ended, or the peer has restarted, another passive one replaces it, and the application writes its
+/// data again. It notices this by [`Abort::PeerRestarted`], or by a second [`Event::Connected`].
 /// `[C12]`, `[C18]`
 #[derive(Clone, Debug)]
 pub struct Side<D> {
@@ -27,7 +28,7 @@ pub struct Side<D> {
     pub(super) listener: Option<Listener>,
 }
 
-/// What a listener keeps from one connection to the next.
+/// State that a listener keeps from one connection to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     /// Gives the tag of the next connection. `[L10]`

@@ -50,7 +50,7 @@ impl SkippedData {
         Some(bytes)
     }
 
-    /// Whether the application was told of all gaps.
+    /// Whether all gaps were reported to the application.
     pub(super) fn is_empty(&self) -> bool {
         self.gaps.is_empty()
     }

@@ -18,7 +18,7 @@ pub(super) struct WindowRequests {
     widest: u64,
     /// Time of the next request at the earliest.
     next: Time,
-    /// Number of requests in a row that were in vain.
+    /// Number of unsuccessful requests in a row.
     in_vain: u32,
     /// The window beyond the sent data that is to be requested now.
     wanted: Option<u64>,
@@ -29,8 +29,8 @@ pub(super) struct WindowRequests {
 /// times keep the start of the window from moving.
 const LEAST_ROUND_TRIPS: f64 = 4.0;
 const ROUND_TRIPS: f64 = 8.0;
-/// Requests are a quarter of a round trip apart, because one may be lost. After this many in vain, the interval doubles with each
-/// further one, up to 2^6 times.
+/// Requests are a quarter of a round trip apart, because one may be lost. After this many unsuccessful ones, the
+/// interval doubles with each further one, up to 2^6 times.
 const APART: u64 = 4;
 const PATIENT_AFTER: u32 = 7;
 const MOST_DOUBLINGS: u32 = 6;

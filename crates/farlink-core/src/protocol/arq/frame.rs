@@ -134,7 +134,7 @@ pub struct Frame<D> {
     pub echo: u32,
     /// Bytes of headers on the wire as the scenario counts them, options included.
     pub header_bytes: u16,
-    /// Bytes of parity behind the data.
+    /// Bytes of parity after the data.
     pub parity_bytes: u16,
     /// Blocks of frames that have arrived after those that `ack` covers.
     pub blocks: Blocks,

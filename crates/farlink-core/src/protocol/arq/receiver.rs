@@ -174,7 +174,8 @@ impl<D: Payload> Receiver<D> {
             self.repeat_ack(now, echo);
             return;
         }
-        // A frame that was cut anew may begin with data that has already arrived. An older copy may begin after the missing data.
+        // A frame that was cut again may begin with data that has already arrived. An older copy may begin after the
+        // missing data.
         let known = (self.ready_end as u32).wrapping_sub(frame.position);
         let is_cut_again = is_next && known != 0;
         if is_cut_again && known > u32::MAX / 2 {
@@ -282,7 +283,7 @@ impl<D: Payload> Receiver<D> {
         Some(gap.bytes)
     }
 
-    /// Whether the peer's stream has ended and all of it was read.
+    /// Whether the peer's stream has ended and was read completely.
     pub(super) fn is_read_to_the_end(&self) -> bool {
         self.is_finished && self.read_end == self.ready_end
     }
@@ -405,7 +406,7 @@ impl<D: Payload> Receiver<D> {
         None
     }
 
-    /// Whether too many requests in a row were in vain.
+    /// Whether too many requests in a row were unsuccessful.
     pub(super) fn is_hopeless(&self) -> bool {
         self.timeouts_in_a_row >= self.max_timeouts
     }

@@ -302,8 +302,8 @@ impl<D: Payload> StpConnection<D> {
         Pdu { kind, header_bytes, position, window, report, ..Pdu::default() }
     }
 
-    /// Whether a POLL is sent now. A POLL that asks about nothing new is paced like data and waits behind it; otherwise POLLs
-    /// alone could use up the rate and leave nothing for data.
+    /// Whether a POLL is sent now. A POLL that covers nothing new is paced like data and waits behind it; otherwise
+    /// POLLs alone could use up the rate and leave nothing for data.
     #[inline]
     fn is_asking(&mut self, now: Time) -> bool {
         if !self.polling.is_due {

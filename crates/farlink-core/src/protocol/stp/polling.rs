@@ -59,7 +59,7 @@ impl Polling {
         self.number != self.answered
     }
 
-    /// Whether a POLL now would ask only about data that the one before asked about.
+    /// Whether a POLL now would cover only data that the previous one covered.
     #[inline]
     pub(super) fn is_repetition(&self) -> bool {
         self.data_since == 0

@@ -315,7 +315,7 @@ mod tests {
         Count::new(n).unwrap()
     }
 
-    /// A sender by rate, of packets of 100 bytes, with so many bytes written.
+    /// A sender with rate control and packets of 100 bytes, with this many bytes written.
     fn sender(written: u32, config: StpConfig) -> Sender<Virtual> {
         let mut tx = Sender::new(&StpConfig { segment_bytes: count(100.0), ..config });
         tx.write(Virtual(written));
@@ -426,11 +426,11 @@ mod tests {
         let config = StpConfig { initial_window_segments: count(4.0), ..StpConfig::default() };
         let mut tx = sender(10_000, config);
         assert_eq!(send(&mut tx, 0).len(), 4);
-        // One of four is lost: half of what was in flight may be, and the lost packet is not.
+        // One of four is lost: half of the data in flight may be, excluding the lost packet.
         assert!(tx.on_stat(&stat(1, 0, 400, &[(0, 100)]), 1).unwrap().has_reacted);
         assert_eq!((tx.congestion.cwnd, tx.in_flight), (200.0, 0));
         assert_eq!(send(&mut tx, 1), [0, 400]);
-        // Both arrive: slow start is over, since the threshold is where the window stands.
+        // Both arrive: slow start ends, because the window has reached the threshold.
         tx.on_stat(&stat(2, 500, 500, &[]), 2).unwrap();
         assert_eq!(tx.congestion.cwnd, 200.0 + 100.0 * 500.0_f64.min(200.0) / 200.0);
     }

@@ -25,8 +25,8 @@ use super::segment::{Flags, SackBlocks, Segment};
 use super::variant::{Reaction, Running};
 use super::window::Window;
 
-/// The states that matter to the driver (RFC 9293, section 3.3.2); the closing states are distinguished by what was sent and
-/// received.
+/// The states that matter to the driver (RFC 9293, section 3.3.2); closing states are distinguished by the sent and
+/// received FINs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Listen,

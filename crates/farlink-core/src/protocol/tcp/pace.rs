@@ -1,4 +1,4 @@
-//! What a connection learns about the path from the records of its segments, and the resulting pacing rate.
+//! Measurements of the path from the records of a connection's segments, and the resulting pacing rate.
 
 use crate::payload::Payload;
 use crate::protocol::parts::pacer::quantum;

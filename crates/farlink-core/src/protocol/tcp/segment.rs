@@ -47,7 +47,7 @@ pub struct SackBlock {
 }
 
 impl SackBlock {
-    /// Whether it stands for no block.
+    /// Whether it represents no block.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.left == self.right

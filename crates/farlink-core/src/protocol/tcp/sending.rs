@@ -1,4 +1,4 @@
-//! What a connection sends: the segment that is due, its content, and its bookkeeping.
+//! The sending side of a connection: the next segment, its content, and its bookkeeping.
 
 use crate::endpoint::Ecn;
 use crate::payload::Payload;
@@ -143,7 +143,7 @@ impl<D: Payload> TcpConnection<D> {
         self.peak_in_flight = self.peak_in_flight.max(to.saturating_sub(from));
     }
 
-    /// Restarts slow start after an idle period, because what was learnt about the path is old.
+    /// Restarts slow start after an idle period, because the measurements of the path are outdated.
     #[inline(always)]
     pub(super) fn restart_if_idle(&mut self, now: Time) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1

@@ -82,7 +82,7 @@ struct Accepted<A, D> {
 enum Last {
     /// It is still kept, whether it has ended or not.
     Kept(Handle),
-    /// The application has removed it; its peer is remembered until its segments can no longer be under way.
+    /// The application has removed it; its peer is remembered until its segments can no longer be in flight.
     Removed { peer: Peer, until: Time },
 }
 
@@ -90,7 +90,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// An acceptor without connections; all of them will have this configuration.
     ///
     /// # Errors
-    /// If the mode has no connections, or both sides are to open them: then nobody waits for a peer.
+    /// If the mode has no connections, or both sides are to open them, so that no side waits for a peer.
     pub fn new(config: &AerotpConfig, limits: AcceptorLimits) -> Result<Self, ConfigError> {
         if config.carries_messages() {
             let what = "datagrams have no connections that could be accepted";

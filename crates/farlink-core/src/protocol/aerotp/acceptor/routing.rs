@@ -142,8 +142,8 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         true
     }
 
-    /// Forgets a connection at once, whatever its state. Its peer is answered with resets from now on, and what is under way from it
-    /// opens nothing. `[H5]`
+    /// Discards a connection at once, whatever its state. Its peer gets resets from now on, and its segments in flight
+    /// open no connection. `[H5]`
     pub fn remove(&mut self, handle: Handle) {
         let Some(Accepted { address, connection }) = self.connections.remove(&handle) else { return };
         let until = connection.last_heard() + self.config.listen_timeout();
@@ -173,7 +173,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         }
     }
 
-    /// Forgets what has been quiet for long enough. `[H5]`
+    /// Discards connections that have been quiet for long enough. `[H5]`
     pub(super) fn forget(&mut self, now: Time) {
         let quiet = self.config.listen_timeout();
         self.connections.retain(|_, Accepted { connection, .. }| {

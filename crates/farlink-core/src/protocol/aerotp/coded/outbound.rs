@@ -44,7 +44,7 @@ pub(super) struct Outbound {
     pub(super) is_again: bool,
     /// Probability that the symbols owed complete it.
     pub(super) completion: f64,
-    /// The data, if the payload has content, until all of it was sent and the encoder exists.
+    /// The data, if the payload has content, until the whole block was sent and the encoder exists.
     content: Vec<u8>,
     encoder: Option<RaptorQEncoder>,
     next_repair: u32,

@@ -33,7 +33,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// When the peer is asked whether it is still there. `[C9]`
+    /// When the peer is probed for being alive. `[C9]`
     pub(super) fn keep_alive_at(&self) -> Time {
         match self.config.keep_alive_s {
             Some(idle) if self.may_send() && !self.is_link_down => self.last_sign + idle.time(),

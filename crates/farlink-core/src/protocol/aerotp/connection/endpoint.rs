@@ -11,12 +11,12 @@ use crate::protocol::aerotp::admission::{Screened, Verdict, is_readable, judge, 
 use crate::protocol::aerotp::clock::ticks;
 use crate::protocol::aerotp::segment::{Flags, Segment};
 
-/// What became of a segment.
+/// Result of handling a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Arrival {
     /// It was handled, or dropped.
     Done,
-    /// A passive connection leaves it to whoever makes connections: another peer than its own sent it.
+    /// Another peer sent it. A passive connection leaves it to its owner, which creates connections.
     Foreign,
 }
 

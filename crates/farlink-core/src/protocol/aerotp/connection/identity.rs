@@ -1,5 +1,5 @@
-//! What identifies a connection, the assignment of segments by the peer's tag and timestamps, and resets for segments of no
-//! connection.
+//! The identity of a connection: the assignment of segments by the peer's tag and timestamps, and resets for segments
+//! of no connection.
 
 use crate::endpoint::Rx;
 use crate::event::Abort;
@@ -16,7 +16,7 @@ use crate::protocol::aerotp::lifecycle::State;
 use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::segment::{Flags, Segment};
 
-/// What a side draws at random for each of its connections. Nothing that was sent before tells any of it.
+/// The random numbers that a side draws for each of its connections. They cannot be derived from earlier segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     /// Connection tag. `[L10]`
@@ -32,7 +32,7 @@ impl Identity {
     }
 }
 
-/// What a segment is to a connection.
+/// Relation of a segment to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It belongs to the connection.
@@ -147,7 +147,7 @@ impl<D: Payload> Connection<D> {
         if self.is_half_open() && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
     }
 
-    /// Ends the connection; the application is told why.
+    /// Ends the connection and informs the application of the reason.
     pub(in super::super) fn abort(&mut self, why: Abort) {
         if self.is_alive() {
             self.pending_events.aborted = Some(why);

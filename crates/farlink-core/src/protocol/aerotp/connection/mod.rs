@@ -85,7 +85,7 @@ pub struct Connection<D> {
     without: Option<model::Without>,
 }
 
-/// Events that the application has not been told yet, and those that it was told.
+/// Events that are pending, and those that the application has taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct PendingEvents {
     has_told_connected: bool,
@@ -254,7 +254,7 @@ impl<D: Payload> Connection<D> {
         self.sending.on_link(Time::ZERO, false);
     }
 
-    /// What is known of the peer, once it has sent something.
+    /// State of the peer, once a segment of it has arrived.
     pub(super) fn peer(&self) -> Option<&Peer> {
         self.peer.as_ref()
     }
@@ -269,7 +269,7 @@ impl<D: Payload> Connection<D> {
         self.is_passive && self.lifecycle.is_opening()
     }
 
-    /// Whether the application was told of the connection and not of its end.
+    /// Whether the application has got `Connected` but not the end of the connection.
     pub(super) fn is_unfinished(&self) -> bool {
         self.pending_events.has_told_connected && !self.pending_events.has_told_closed
     }
@@ -279,7 +279,7 @@ impl<D: Payload> Connection<D> {
         self.is_closed() || self.answers_until() != Time::NEVER
     }
 
-    /// Whether the application was told if it has failed.
+    /// Whether the connection is alive, or its failure was reported to the application.
     pub(super) fn has_told_end(&self) -> bool {
         self.is_alive() || self.pending_events.has_told_aborted
     }

@@ -37,7 +37,7 @@ struct Troubles {
 #[derive(Clone, Debug)]
 struct Setting {
     opens: Opens,
-    /// Number of bytes of each side's stream; while the connection opens, each is sent in a segment of its own.
+    /// Number of bytes of each side's stream; during the opening, each is sent in a segment of its own.
     bytes: [u8; 2],
     troubles: Troubles,
     /// Largest number of packets in flight to each side.
@@ -57,7 +57,7 @@ enum Action {
     Crash(usize),
 }
 
-/// What an application has seen of its connection.
+/// The events and data that an application has got from its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Seen {
     is_connected: bool,

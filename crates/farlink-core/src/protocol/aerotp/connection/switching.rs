@@ -21,7 +21,7 @@ pub enum SwitchError {
     Mode {
         /// The mode of the connection.
         from: Mode,
-        /// The mode that was asked for.
+        /// The requested mode.
         to: Mode,
     },
     /// Only the quasi-reliable mode has parity.
@@ -36,7 +36,7 @@ pub enum SwitchError {
     /// The packet has no room for that much parity.
     #[error("{words} words of parity; allowed: 0 to {most}")]
     TooMuchParity {
-        /// The words that were asked for.
+        /// The requested words.
         words: u16,
         /// The largest number of words that leaves room for data.
         most: u16,
@@ -80,12 +80,13 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Sets the largest packet on the wire, headers included, from the next segment on: the path MTU has changed. What was sent
-    /// keeps its positions; what is sent again is cut to the new size. The parity keeps its words as far as they fit. `[S1]`
+    /// Sets the largest packet on the wire, headers included, from the next segment on, after a change of the path MTU.
+    /// Sent data keeps its positions; retransmissions are cut to the new size. The parity keeps as many words as fit.
+    /// `[S1]`
     ///
     /// # Errors
-    /// If a configuration with this `packet_bytes` would be refused, or packets with `erasure` become longer than configured;
-    /// nothing changes then.
+    /// If a configuration with this `packet_bytes` would be refused, or packets with `erasure` would become longer than
+    /// configured; the connection is then unchanged.
     pub fn set_packet_bytes(&mut self, now: Time, packet_bytes: Count) -> Result<(), ConfigError> {
         let mut config = AerotpConfig { packet_bytes, ..self.config.clone() };
         let size = config.packet_size();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     proptest! {
-        /// No class is served while one before it has something to send, whatever is written when.
+        /// No class is served while a lower one has data, for any sequence of writes.
         #[test]
         fn strict_classes_go_by_number(steps in proptest::collection::vec((0_usize..CLASSES, 1_u32..3000, any::<bool>()), 1..200)) {
             let mut classes = Classes::new(None);
@@ -165,7 +165,7 @@ mod tests {
             prop_assert_eq!(waiting, [0; CLASSES]);
         }
 
-        /// Two classes that always have something to send share by their weights, but for a turn and a packet of each.
+        /// Two classes with a permanent backlog share by their weights, except for a turn and a packet of each.
         #[test]
         fn weighted_classes_share_by_weight(
             weights in (1_u16..20, 1_u16..20), lengths in (1_u32..1400, 1_u32..1400), rounds in 100_u32..2000,
@@ -183,14 +183,14 @@ mod tests {
                 let (class, piece) = classes.pop(Time::ZERO, |_| 1400).unwrap();
                 served[class] += u64::from(piece.0);
             }
-            // Turns that each had, by what it was served: they differ by one and by what a packet takes.
+            // Turns of each class, by its served bytes: they differ by one and by the length of a packet.
             let turns = |class: usize, weight: u16| served[class] as f64 / (f64::from(weight) * QUANTUM as f64);
             let packet = |bytes: u32, weight: u16| f64::from(bytes) / (f64::from(weight) * QUANTUM as f64);
             let apart = (turns(2, weights.0) - turns(5, weights.1)).abs();
             prop_assert!(apart <= 1.0 + packet(lengths.0, weights.0) + packet(lengths.1, weights.1), "{} turns apart", apart);
         }
 
-        /// A strict class starves those with weights; they have all of what it leaves.
+        /// A strict class starves weighted ones, which get all of the rest.
         #[test]
         fn weighted_classes_share_the_rest_of_the_rate(messages in 1_u32..50) {
             let mut classes = Classes::new(None);

@@ -59,7 +59,7 @@ pub(super) const SPACING: Time = Time::from_ps(1_000_000);
 const LEAST_SPREAD: Time = Time::from_millis(5);
 
 impl FirstBurst {
-    /// Whether all of it was sent.
+    /// Whether the whole burst was sent.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
@@ -133,7 +133,8 @@ mod tests {
     const DATA: u64 = 1450;
     const WAY: Time = Time::from_secs(10);
 
-    /// Sixteen packets so many microseconds apart; when each was sent, and how many had been when an answer was asked for.
+    /// Sixteen packets at this spacing in microseconds: their sending times, and the number sent at each request for an
+    /// answer.
     fn burst(apart: u64) -> (FirstBurst, Vec<Time>, Vec<usize>) {
         let (mut burst, mut sent, mut asked) = (FirstBurst::default(), Vec::new(), Vec::new());
         for n in 0..u64::from(FIRST_BURST) {

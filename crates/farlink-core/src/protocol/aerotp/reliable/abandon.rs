@@ -24,7 +24,7 @@ impl<D: Payload> Sender<D> {
         self.look_for_copy(now); // the chosen piece may be gone
     }
 
-    /// A segment that only tells where the stream continues, and asks for an answer.
+    /// A segment that only says where the stream continues, and requests an answer.
     pub(super) fn forward_alone(&self) -> Outgoing<D> {
         Outgoing { position: self.first, payload: D::default(), is_end: false, repair: None }
     }

@@ -188,8 +188,8 @@ impl<D: Payload> Flight<D> {
         self.pieces.insert(index + 1, rest);
     }
 
-    /// Cuts pieces under way that are longer than `most_bytes`. Each part counts as sent when the whole was. Returns where new
-    /// parts begin, by the start of the whole.
+    /// Cuts pieces in flight that are longer than `most_bytes`. Each part counts as sent when the original was. Returns
+    /// where new parts begin, by the start of the original.
     pub(super) fn cut_waiting(&mut self, most_bytes: usize) -> BTreeMap<u64, Vec<u64>> {
         let is_long = |piece: &Piece<D>| piece.state == State::Waiting && piece.payload.len() > most_bytes;
         if !self.pieces.iter().any(is_long) {

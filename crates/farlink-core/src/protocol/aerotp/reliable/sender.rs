@@ -1,4 +1,4 @@
-//! Sends a stream until all of it is acknowledged.
+//! Sends a stream until everything is acknowledged.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -42,7 +42,7 @@ pub(in super::super) struct Sender<D> {
     silent_since: Time,
     /// Earliest time of the next segment while the peer is silent.
     probe: Time,
-    /// When the peer is asked again while its window is full, because the announcement of new room may be lost.
+    /// When a peer with a closed window is probed again, because the announcement of new room may be lost.
     ask: Time,
     pub(super) copies: Copies,
     /// Data that is too old, where there is a deadline.
@@ -398,8 +398,8 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Packets have another size from now on. What is under way in longer segments is cut, so that copies of it fit. What is lost
-    /// is cut when it is sent again. `[S2]`
+    /// Changes the packet size. Longer segments in flight are cut, so that copies of them fit; lost ones are cut when
+    /// they are retransmitted. `[S2]`
     pub(in super::super) fn set_packet_size(&mut self, now: Time, size: PacketSize) {
         if let Some(length) = &mut self.length {
             length.set_most_bytes(size.payload_bytes());

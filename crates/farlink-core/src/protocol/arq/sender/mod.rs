@@ -25,7 +25,7 @@ enum Kind {
     Data,
     /// The end of the stream.
     Fin,
-    /// Data that was given up. The receiver is told its position, as reliably as the rest of the stream.
+    /// Data that was given up. The receiver gets its position, as reliably as the rest of the stream.
     Skip,
 }
 
@@ -66,7 +66,8 @@ pub(super) struct Sender<D> {
     segment_bytes: usize,
     /// The rule for the length of new frames, if it varies.
     pub(super) length: Option<Length>,
-    /// Whether retransmitted data is cut anew. Without blocks this is possible, because the receiver holds no later frames.
+    /// Whether retransmitted data is cut again. This is possible without blocks, because the receiver then holds no
+    /// later frames.
     cuts_again: bool,
     max_losses: u32,
     max_timeouts: u32,

@@ -31,7 +31,7 @@ pub(in crate::protocol) struct Length {
     max_bytes: u32,
     /// The length until the error rate changes.
     current_bytes: u32,
-    /// What the rule gives without bounds.
+    /// The result of the rule without bounds.
     best_bytes: u32,
 }
 

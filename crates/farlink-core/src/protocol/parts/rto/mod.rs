@@ -422,7 +422,8 @@ mod tests {
         assert!(rto_ms(RtoAlgorithm::Rfc6298, &plain) < 9000, "{}", rto_ms(RtoAlgorithm::Rfc6298, &plain));
     }
 
-    /// Reports during a recovery: the acknowledgement does not advance, and so the variation stays, whatever time passes.
+    /// Reports during a recovery: the acknowledgement does not advance, so the variation stays, however much time
+    /// passes.
     #[test]
     fn linux_ends_no_round_while_the_acknowledgement_does_not_advance() {
         let spike = [(1, 11, 1000), (2, 12, 23_000)];

@@ -1,11 +1,10 @@
 //! The size of compressed headers (SCPS-TP).
 //!
-//! A compressed header has the connection's identifier, a set of flags that says which fields follow, the fields, and the
-//! checksum. Fields are present whole or not at all, never as differences. Therefore each header can be decoded by itself, and
-//! the loss of one does not affect the others, unlike with RFC 1144. Only fields that cannot have changed are left out: the
-//! acknowledgement in data to a peer that has sent none, the sequence number in acknowledgements of a side that has sent none,
-//! and ports. SYN segments are not compressed.
-//! none, and ports. SYN segments are not compressed.
+//! A compressed header has the connection's identifier, a set of flags that says which fields follow, the fields, and
+//! the checksum. Fields are present whole or not at all, never as differences. Therefore each header can be decoded by
+//! itself, and the loss of one does not affect the others, unlike with RFC 1144. Only fields that cannot have changed
+//! are left out: the acknowledgement in data to a peer that has sent none, the sequence number in acknowledgements of a
+//! side that has sent none, and ports. SYN segments are not compressed.
 
 use crate::endpoint::Packet;
 use crate::payload::Payload;
@@ -20,9 +19,9 @@ const TIMESTAMP_BYTES: u16 = 8;
 /// Sizes of compressed headers on the wire, including those of the network layer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct Compressed {
-    /// Of a data segment: connection identifier, flags, sequence number, checksum.
+    /// Size for a data segment: connection identifier, flags, sequence number, checksum.
     pub(in crate::protocol) data: u16,
-    /// Of an acknowledgement: connection identifier, flags, window, acknowledgement number, checksum.
+    /// Size for an acknowledgement: connection identifier, flags, window, acknowledgement number, checksum.
     pub(in crate::protocol) ack: u16,
 }
 

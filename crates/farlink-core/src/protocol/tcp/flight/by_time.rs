@@ -246,7 +246,7 @@ impl Flight {
             }
         }
         self.in_flight += std::mem::take(&mut self.lost_out);
-        // What counted as the answer to a retransmission was the answer to the original.
+        // The acknowledgement that was attributed to a retransmission was for the original.
         self.recent.transmission = 0;
     }
 
@@ -420,7 +420,8 @@ mod tests {
     }
 
     proptest! {
-        /// The counts agree with the segments after any sequence of sending, cutting anew, reporting, acknowledging and losing.
+        /// The counts agree with the segments after any sequence of sending, cutting again, reporting, acknowledging
+        /// and losing.
         #[test]
         fn counts_agree_with_the_segments(operations in proptest::collection::vec((0_u8..6, 0_u64..30, 1_u32..250), 1..120)) {
             let mut flight = Flight::new(false);
@@ -433,7 +434,7 @@ mod tests {
                         flight.on_sent(now, Span { start: max, len });
                         max += u64::from(len);
                     }
-                    // Cut anew: segments that begin and end anywhere, possibly beyond the last one.
+                    // Cut again: segments that begin and end anywhere, possibly beyond the last one.
                     2 if at < max => {
                         flight.on_sent(now, Span { start: at, len });
                         max = max.max(at + u64::from(len));

@@ -41,7 +41,7 @@ pub(super) struct Sent {
     pub(super) is_lost: bool,
 }
 
-/// What an acknowledgement says about the path.
+/// Measurements of the path from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     /// When it arrived.
@@ -208,7 +208,7 @@ impl Flight {
         }
     }
 
-    /// Splits the segment that an offset lies in.
+    /// Splits the segment that contains an offset.
     fn split(&mut self, offset: u64) {
         if self.order.is_kept {
             return; // with an order, segments are sent and counted as they were first cut

@@ -1,4 +1,4 @@
-//! Delivery rates as draft-ietf-ccwg-bbr, section 4.1, takes them, and what is in flight.
+//! Delivery rates as in draft-ietf-ccwg-bbr, section 4.1, and the data in flight.
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ fn a_pending_retransmission_is_data_to_send() {
     assert_eq!((flight.in_flight, flight.lost_out), (100, 0));
     flight.check_app_limited(false, 1000.0);
     assert!(flight.is_app_limited());
-    // Lost again: only the timer tells.
+    // The retransmission is lost; only the timer detects that.
     flight.note_lost_below(501);
     assert!(flight.next_lost().is_none());
     flight.note_all_lost();
@@ -149,7 +149,7 @@ fn a_segment_acknowledged_in_part_counts_in_part() {
     assert_eq!((sample.newly_delivered, sample.delivered, sample.in_flight), (190, 300, 0));
 }
 
-/// What happens to a flight.
+/// An operation on a flight.
 #[derive(Clone, Debug)]
 enum Step {
     Send(u64),

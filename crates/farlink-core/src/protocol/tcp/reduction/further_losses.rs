@@ -73,7 +73,7 @@ impl Path {
         self.is_bad && self.rng.chance(self.losses.within)
     }
 
-    /// Sends what is due while the link's queue is shorter than half a second.
+    /// Sends due segments while the link's queue is shorter than half a second.
     fn send(&mut self, now: Time) {
         for from in [0, 1] {
             while let Some(sent) = self.ends[from].poll_transmit(now) {

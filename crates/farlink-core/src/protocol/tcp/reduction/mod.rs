@@ -119,12 +119,12 @@ impl Window {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# TCP should not react to congestion indications more than once every window of data (or more loosely, more than
         //# once every round-trip time).
-        // The first data sent after a reduction tells the receiver of it (CWR), so that until it is acknowledged, echoes are old.
-        // A loss that reduced nothing sends no CWR.
+        // The first data sent after a reduction informs the receiver of it (CWR), so that echoes are old until it is
+        // acknowledged. A loss that reduced nothing sends no CWR.
         ack > self.marked && (self.is_spared || self.phase == Phase::Open && ack > self.recover)
     }
 
-    /// Reduces the window for a mark, whatever losses count as, because only a full queue marks.
+    /// Reduces the window for a mark, whatever `loss` is set to, because only a full queue marks.
     pub(super) fn on_mark(&mut self, control: &mut Congestion) {
         // While a loss by bit errors is repaired, data sent beyond the window or again is not part of the window.
         let (before, flight) = match self.phase {
@@ -231,7 +231,7 @@ mod tests {
         assert!(!window.heeds_mark(101), "reduced already");
     }
 
-    /// A timeout that ends a recovery is one more loss, whatever the duplicates of the recovery released.
+    /// A timeout that ends a recovery is a further loss, whatever the duplicates of the recovery released.
     #[test]
     fn a_timeout_during_recovery_lowers_the_threshold_again() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);

@@ -8,8 +8,8 @@ use super::super::outbound::Outbound;
 use super::Sender;
 
 impl<D: Payload> Sender<D> {
-    /// Gives up blocks whose data is all too old, and old data that is in no block yet. A block with some younger data is kept
-    /// whole, because the same repair symbols recover all of it. `[V3]`
+    /// Gives up blocks whose data has all expired, and expired data outside blocks. A block with some recent data is
+    /// kept whole, because the same repair symbols recover all of it. `[V3]`
     pub(super) fn give_up(&mut self, now: Time) {
         let Some(too_old) = self.forward.expire(now) else { return };
         let mut to = None;
@@ -52,7 +52,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// A segment that only tells where the stream continues, and asks for an answer.
+    /// A segment that only says where the stream continues, and requests an answer.
     pub(super) fn forward_alone(&self) -> Outgoing<D> {
         Outgoing { position: self.first, payload: D::default(), is_end: false, repair: None }
     }

@@ -201,7 +201,7 @@ impl<D: Payload> Sender<D> {
         self.by_time.len() == self.expired && self.report_due == Time::NEVER
     }
 
-    /// Whether the connection would stop unless the peer is asked for a report.
+    /// Whether the connection would stall without a request for a report.
     fn is_stuck(&self) -> bool {
         let has_more = self.unsent_bytes > 0 || !self.blocks.is_empty();
         let waits_for_data = self.blocks.back().is_some_and(|block| !block.is_closed);

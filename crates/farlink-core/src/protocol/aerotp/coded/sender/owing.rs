@@ -8,7 +8,7 @@ use super::super::super::outgoing::Outgoing;
 use super::super::needed::needed;
 use super::{Sender, Transmission};
 
-/// Number of symbols sent to get a report on a block, if none has arrived although all of it was sent.
+/// Number of symbols sent to get a report on a block, if none has arrived although the whole block was sent.
 const MOST_UNTOLD: u32 = 32;
 /// `[K9]` Symbols for an incomplete block suffice with a failure probability that is smaller by this factor than that of a whole
 /// block: they cost less, and other blocks wait for it.
@@ -60,7 +60,7 @@ impl<D: Payload> Sender<D> {
         }
         let is_answered = block.in_flight + block.unreported == 0;
         let is_first = !std::mem::replace(&mut block.is_again, true);
-        // All its symbols should have been answered by now, but no report on it has arrived.
+        // Its symbols should have been answered by now, but no report on the block has arrived.
         block.is_unreported = block.told.is_none() && (block.is_unreported || (!is_first && is_answered));
         let decides = is_first || is_answered || is_idle;
         if decides {

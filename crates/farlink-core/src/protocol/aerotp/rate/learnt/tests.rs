@@ -3,7 +3,7 @@ use crate::units::PositiveSeconds;
 
 const ROUND_TRIP: Time = Time::from_millis(200);
 
-/// A sender at the learnt rate over a FIFO link of `link` bytes per second; each packet is answered by itself.
+/// A sender at the learnt rate over a FIFO link of `link` bytes per second; each packet has an answer of its own.
 struct Path {
     learnt: Learnt,
     now: Time,

@@ -74,7 +74,7 @@ impl SpareCopies {
         self.resting.extend(flight.waiting());
     }
 
-    /// Pieces under way were cut into parts, of which each may be copied by itself.
+    /// Pieces in flight were cut into parts, each of which may be copied separately.
     pub(super) fn follow_cut<D: Payload>(&mut self, flight: &Flight<D>) {
         if self.is_open {
             self.under_way.clear();

@@ -1,4 +1,4 @@
-//! What both versions of BBR share: the round-trip time, the pacing rate and the aggregation of acknowledgements.
+//! Parts shared by both versions of BBR: the round-trip time, the pacing rate and the aggregation of acknowledgements.
 
 use super::Rounds;
 use crate::protocol::parts::pacer::quantum;

@@ -18,7 +18,7 @@ fn curve(w_max: f64, t: f64) -> f64 {
     0.4 * (t - k).powi(3) + w_max
 }
 
-/// A path in congestion avoidance after a loss at so many segments.
+/// A path in congestion avoidance after a loss at this window, in segments.
 fn after_loss(config: &TcpConfig, round_trip: Time, w_max: f64) -> (Path, Cubic) {
     let mut path = Path::new(config, round_trip);
     let mut cubic = Cubic::new(config);
@@ -27,7 +27,7 @@ fn after_loss(config: &TcpConfig, round_trip: Time, w_max: f64) -> (Path, Cubic)
     (path, cubic)
 }
 
-/// K = cbrt(1000 x 0.3 / 0.4) = 9.09 s; the window stays within a segment of the curve on its way, concave and convex.
+/// K = cbrt(1000 x 0.3 / 0.4) = 9.09 s; the window stays within a segment of the curve in its concave and convex parts.
 #[test]
 fn the_window_follows_the_curve() {
     for per_ack in [1, 2] {
@@ -41,7 +41,7 @@ fn the_window_follows_the_curve() {
             path.run(&mut cubic, Time::from_millis(400));
             let t = path.window.now.since(began).as_secs_f64();
             let expected = curve(1000.0, t);
-            // Its slope in a round trip lies between the window and its target.
+            // Its slope in a round trip is between the window and its target.
             let slope = 0.1 * 1.2 * (t - 750.0_f64.cbrt()).powi(2);
             assert!((path.cwnd() - expected).abs() < 1.0 + slope, "{t}: {} {expected}", path.cwnd());
         }

@@ -1,5 +1,5 @@
-//! BBR version 1 as Linux has it (net/ipv4/tcp_bbr.c; N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM
-//! Queue 14(5), 2016). Loss is no signal: the model sets the sending rate regardless of losses, except behind a policer.
+//! BBR version 1 as in Linux (net/ipv4/tcp_bbr.c; N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM
+//! Queue 14(5), 2016). The model sets the sending rate regardless of losses, except behind a policer.
 
 #[cfg(test)]
 mod tests;

@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// BBR.ack_phase: what the present acknowledgements say about the probe for bandwidth.
+/// BBR.ack_phase: the part of the probe for bandwidth to which present acknowledgements belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     /// Nothing.
