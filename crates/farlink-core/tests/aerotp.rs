@@ -196,7 +196,7 @@ fn nothing_is_sent_while_the_link_is_down() {
     wait(&mut net, 300.0);
     assert_eq!(net.log.len(), sent);
     tell(&mut net, LinkHint::Up);
-    assert_eq!(net.log.iter().filter(|sent| sent.0 == net.now).count(), 98, "all of it goes out at once");
+    assert_eq!(net.log.iter().filter(|sent| sent.0 == net.now).count(), 98, "everything is sent at once");
     wait(&mut net, ONE_WAY.as_secs_f64());
     assert_eq!(net.received, [6000, 6000]);
 }
@@ -373,7 +373,7 @@ fn a_half_open_peer_takes_little_memory() {
     cut_off(&mut net, 0);
     net.is_reader_asleep[1] = true;
     write(&mut net, 0, 10_000);
-    assert_eq!(packets(&net, 0).len(), 3, "who opens knows");
+    assert_eq!(packets(&net, 0).len(), 3, "the opener knows the peer");
     let data = packets(&net, 0)[2];
     wait(&mut net, 0.1);
     let mack = last_of(&net, 1, |segment| segment.mack.is_some()).mack.unwrap();
@@ -436,7 +436,7 @@ fn many_small_pieces_take_no_more_memory_than_the_buffer() {
     assert_eq!(
         ends.1.read().map(|data| data.len()),
         Some(51),
-        "what fills the gap is always taken, with what follows it"
+        "data that fills the gap is always accepted, with the data after it"
     );
 }
 

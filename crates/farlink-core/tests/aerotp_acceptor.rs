@@ -71,8 +71,8 @@ fn a_full_backlog_drops_openings_until_a_slot_is_free() {
     // Both peers retransmit unanswered segments and so keep their slots.
     host.run_for(30.0);
     assert_eq!((host.acceptor.half_open(), host.seen.len()), (2, 2));
-    assert!(host.acceptor.refused().full > 5, "it tries again and again");
-    assert!(host.answers.iter().all(|(to, _)| *to != 3), "and hears nothing");
+    assert!(host.acceptor.refused().full > 5, "it keeps trying");
+    assert!(host.answers.iter().all(|(to, _)| *to != 3), "and gets no answer");
     host.unreachable = vec![1];
     host.run_for(10.0);
     assert!(host.streams().last() == Some(&&content(3, 500)[..]));
@@ -127,7 +127,7 @@ fn the_number_of_connections_is_limited() {
         "{:?}",
         host.opener_events
     );
-    assert_eq!(host.seen.len(), 5, "the fourth and the one that began anew got in");
+    assert_eq!(host.seen.len(), 5, "the fourth and the restarted one were accepted");
 }
 
 /// `[H5]`: an ended connection still answers repeated segments of its peer. After its quiet time, no state of it is
@@ -152,17 +152,17 @@ fn segments_in_flight_do_not_reopen_a_removed_connection() {
     let handle = host.arrive(FORGED, &old).unwrap();
     host.acceptor.remove(handle);
     host.answers.clear();
-    assert_eq!(host.arrive(FORGED, &old), None, "no newer than what is known");
+    assert_eq!(host.arrive(FORGED, &old), None, "no newer than the last known segment");
     assert!(host.answers.is_empty());
     host.now += Time::from_millis(1);
     let next = opening(host.now, 7);
     assert_eq!(host.arrive(FORGED, &next), None, "the tag is of the past");
     assert!(host.answers.iter().all(|(to, answer)| *to == FORGED && answer.flags.has(Flags::RESET)));
     assert_eq!(host.answers.len(), 1);
-    assert!(host.arrive(FORGED + 1, &next).is_some(), "at another address it is another peer");
+    assert!(host.arrive(FORGED + 1, &next).is_some(), "another address is another peer");
     host.run_for(31.0);
     let later = opening(host.now, 7);
-    assert!(host.arrive(FORGED, &later).is_some(), "nothing of it can be under way any more");
+    assert!(host.arrive(FORGED, &later).is_some(), "no segment of it can be in flight any more");
 }
 
 /// `[H6]`, `[C13]`: a segment of no connection is answered with a reset to its sender's address; acknowledgements and

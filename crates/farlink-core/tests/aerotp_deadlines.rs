@@ -83,7 +83,7 @@ fn lost_data_that_has_expired_is_skipped_and_reported_on_both_sides() {
         at(&mut pair, ms(3500));
         let after = since(&pair, 0, before);
         assert!(!after.is_empty() && after.iter().all(|segment| segment.payload.is_empty()), "{keys}: it is too old");
-        assert_eq!(expired(&pair, 0), 0, "perhaps it has arrived");
+        assert_eq!(expired(&pair, 0), 0, "it may have arrived");
         // The link works again: the receiver continues, and data written since then follows.
         write(&mut pair, 400, 50);
         heal(&mut pair);
@@ -128,7 +128,7 @@ fn data_after_a_hole_is_delivered() {
         });
         write(&mut pair, 100, 1000);
         at(&mut pair, ms(2900));
-        assert_eq!(pair.received[1], 100, "it waits for what is missing");
+        assert_eq!(pair.received[1], 100, "it waits for the missing data");
         at(&mut pair, ms(3100));
         assert_eq!(pair.received[1], 1100, "{keys}");
         assert!((400..700).contains(&pair.skipped[1]), "{keys}: {}", pair.skipped[1]);
@@ -275,7 +275,7 @@ fn an_acknowledgement_of_more_skipped_bytes_than_were_given_up_is_ignored() {
         assert_eq!(pair.ends[0].dropped().malformed, 1, "an acknowledgement gives nothing up");
         let contradictory = Segment { skipped: Some(0), mack: None, flags: Flags::default(), ..last };
         pair.ends[0].handle_packet(pair.now, &contradictory, Rx::default());
-        assert_eq!(pair.ends[0].dropped().malformed, 2, "only an acknowledgement says what was skipped");
+        assert_eq!(pair.ends[0].dropped().malformed, 2, "only an acknowledgement reports skipped bytes");
     }
 }
 
@@ -397,7 +397,7 @@ impl Play {
         assert_eq!(
             [expired(&pair, 0), expired(&pair, 1)],
             [pair.skipped[1], pair.skipped[0]],
-            "told of what is skipped"
+            "the skipped bytes are reported"
         );
         assert!(pair.log.iter().all(|sent| sent.2.mack.is_some() || sent.2.wire_bytes() <= 300));
         // A coded block may be complete before all of its data was sent.

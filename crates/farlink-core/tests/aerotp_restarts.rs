@@ -32,7 +32,7 @@ fn an_opener_learns_from_an_acknowledgement_that_its_listener_restarted() {
     let answer = last_of(&net, 1, |segment| segment.mack.is_some() && segment.flags.has(Flags::ASYN));
     let forged = Segment { sequence: answer.sequence.wrapping_add(100_000), ..answer };
     net.ends[0].handle_packet(net.now, &forged, Rx::default());
-    assert_eq!(net.ends[0].state(), State::Established, "it acknowledges what was never sent");
+    assert_eq!(net.ends[0].state(), State::Established, "it acknowledges data that was never sent");
     net.ends[0].handle_packet(net.now, &answer, Rx::default());
     net.pump(0);
     assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::PeerRestarted)));

@@ -239,7 +239,7 @@ impl World {
                 && written.zip(read).all(|(written, read)| read.is_none_or(|read| written == read))
         };
         let mut incarnations = (0..=self.apps[peer].incarnation).rev();
-        assert!(incarnations.any(|incarnation| is_of(&incarnation)), "side {side} read what nobody wrote");
+        assert!(incarnations.any(|incarnation| is_of(&incarnation)), "side {side} read bytes that were not written");
     }
 
     fn send(&mut self, side: usize, packet: Segment<Vec<u8>>) {

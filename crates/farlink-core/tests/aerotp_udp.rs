@@ -103,7 +103,7 @@ fn a_file_arrives_whole_although_datagrams_are_dropped() {
     let (sent, dropped) = (number(&sender, " datagrams"), number(&sender, " of them"));
     assert!((0.03..0.07).contains(&(dropped as f64 / sent as f64)), "{dropped} of {sent}");
     assert!(number(&receiver, " of them") > 0, "acknowledgements are dropped as well");
-    assert!(sent >= BYTES as u64 / 1444 + dropped, "what was lost was sent again");
+    assert!(sent >= BYTES as u64 / 1444 + dropped, "lost segments were retransmitted");
 }
 
 /// One host serves several senders at once, each with its own file.

@@ -79,7 +79,7 @@ impl Pair {
         {
             let at = self.received[side];
             let is_right = data.iter().enumerate().all(|(i, &found)| found == byte(1 - side, at + i));
-            assert!(is_right, "side {side} read something else than was sent at {at}");
+            assert!(is_right, "side {side} read other bytes than were sent at {at}");
             self.received[side] += data.len();
         }
         while let Some(transmit) = self.ends[side].poll_transmit(self.now) {
@@ -233,7 +233,7 @@ fn polls_at_its_interval() {
     assert_eq!(polls.iter().map(|poll| poll.0).collect::<Vec<_>>(), (1..=10).map(|n| ms(100 * n)).collect::<Vec<_>>());
     assert_eq!(polls.iter().map(|poll| poll.1.poll).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
     assert_eq!(pair.sent(1, Kind::Stat).len(), 10);
-    assert_eq!(pair.log.iter().filter(|entry| entry.1 == 1).count(), 10, "and nothing else comes back");
+    assert_eq!(pair.log.iter().filter(|entry| entry.1 == 1).count(), 10, "and nothing else is sent back");
 }
 
 /// A POLL takes 32 ms and is due every 20 ms; a data packet takes 105.6 ms.
@@ -254,7 +254,7 @@ fn polls_that_alone_fill_the_rate_leave_room_for_data() {
         let last = pair.log.iter().rfind(|sent| sent.1 == 0).expect("something was sent").0;
         // A byte takes 0.8 ms; at the end a data packet and the POLL after it may be ahead of the rate.
         assert!(Time::from_ps(800_000_000).times(u64::from(sent - 132 - 40)) <= last, "{sent} bytes by {last:?}");
-        assert!(last < ms(5000), "nothing is asked when everything has arrived");
+        assert!(last < ms(5000), "no POLL follows once everything has arrived");
     }
 }
 

@@ -308,7 +308,7 @@ fn check_scattered(segment: &aerotp::Segment<Vec<u8>>, places: &[Index]) -> Resu
     prop_assert_eq!(Some(decoded.integrity), inspected, "{:?}", wrong_bits);
     let is_right = !matches!(decoded.integrity, Integrity::PayloadDamaged);
     if is_right && segment.flags.has(aerotp::Flags::CRC) {
-        prop_assert_eq!(&decoded.packet, segment, "what is right is as it was sent");
+        prop_assert_eq!(&decoded.packet, segment, "an intact packet is unchanged");
     }
     Ok(())
 }

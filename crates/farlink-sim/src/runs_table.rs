@@ -53,7 +53,7 @@ pub enum RunsTableError {
         status: String,
     },
     /// Rows of a run are missing.
-    #[error("rows: run {run} of point {point} has not all of its rows; the last one is that of the flow all")]
+    #[error("rows: run {run} of point {point} is incomplete; its last row is that of the flow all")]
     Cut {
         /// Number of the grid point.
         point: u64,

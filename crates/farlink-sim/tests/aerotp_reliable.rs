@@ -32,14 +32,14 @@ fn scenario(ber: f64, transport: &Value, changes: &[(&str, Value)]) -> Value {
 fn flows(scenario: &Value, runs: u64) -> Vec<FlowResult> {
     let setup = resolve(&expanded(scenario).points[0].scenario, &MemoryTraces::default()).unwrap();
     (0..runs)
-        .map(|run| simulate(&setup, 1, run, &mut NoTrace, &|| false).expect("nobody stops it").flows.remove(0))
+        .map(|run| simulate(&setup, 1, run, &mut NoTrace, &|| false).expect("the run is not stopped").flows.remove(0))
         .collect()
 }
 
 /// All flows of one run.
 fn flows_together(scenario: &Value) -> Vec<FlowResult> {
     let setup = resolve(&expanded(scenario).points[0].scenario, &MemoryTraces::default()).unwrap();
-    simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("nobody stops it").flows
+    simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("the run is not stopped").flows
 }
 
 /// Mean number of round trips until the file has arrived, and of bytes sent.

@@ -36,7 +36,7 @@ fn flow(mode: &str, segment_bytes: u32, length: &Value) -> FlowResult {
     }
     let traces = MemoryTraces::default().with("fades", fades());
     let setup = resolve(&expanded(&scenario).points[0].scenario, &traces).unwrap();
-    simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("nobody stops it").flows.remove(0)
+    simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("the run is not stopped").flows.remove(0)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn adaptive_lengths_beat_every_fixed_length() {
     assert!(genie > 1.03 * best, "{genie} with a genie, {best} with the best of {fixed:?}");
     let estimated = selective(6400, json!({ "rule": "optimal", "memory_s": 1e-3, "prior_losses": 1e-3 }));
     assert!(estimated > 1.01 * best, "{estimated} with an estimate, {best} with the best of {fixed:?}");
-    assert!(genie > estimated, "who knows more gets more");
+    assert!(genie > estimated, "better knowledge gives more goodput");
 }
 
 /// Nothing gets past a frame that is too long for the present fading; otherwise the two differ by their headers.

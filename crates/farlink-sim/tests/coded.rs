@@ -59,8 +59,8 @@ fn a_damaged_file_is_collected_again_with_a_note() {
     let second = run(&study(), &codes, 1).unwrap();
     assert_eq!(format!("{:?}", first.rows), format!("{:?}", second.rows));
     assert_eq!(second.notes.len(), 1, "{:?}", second.notes);
-    assert!(second.notes[0].contains("collected anew") && second.notes[0].contains("its checksum is wrong"));
-    assert_eq!(std::fs::read(&file).unwrap(), whole, "it was collected anew");
+    assert!(second.notes[0].contains("collected again") && second.notes[0].contains("its checksum is wrong"));
+    assert_eq!(std::fs::read(&file).unwrap(), whole, "it was collected again");
     assert_eq!(std::fs::read(file.with_extension("events.damaged")).unwrap(), damaged, "the other is set aside");
     assert!(second.notes[0].contains("set aside as"), "{:?}", second.notes);
 }
@@ -124,7 +124,7 @@ fn the_collection_of_events_can_be_stopped() {
     let options = Options { threads: Some(1), codes: Some(codes.to_path_buf()), ..Options::default() };
     let stopped = farlink_sim::run(&expanded(&study), &options, &stop);
     assert!(matches!(stopped, Err(RunError::Stopped)), "{stopped:?}");
-    assert!(asked.into_inner() && !codes.exists(), "what is not complete is not kept");
+    assert!(asked.into_inner() && !codes.exists(), "incomplete events are not stored");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn a_crash_loses_data_in_memory_but_not_on_disk() {
         assert!(memory.lost_in_custody_bytes > 10_000, "{side}: {}", memory.lost_in_custody_bytes);
         assert_eq!((disk.lost_in_custody_bytes, disk.delivered_bytes), (0, FILE_BYTES), "{side}");
         if side == "sender" {
-            assert!(memory.sent_bytes < disk.sent_bytes, "what is on disk goes out again");
+            assert!(memory.sent_bytes < disk.sent_bytes, "data on disk is sent again");
         }
     }
 }
@@ -192,7 +192,7 @@ fn a_connection_that_gives_up_ends_the_whole_chain() {
     ]);
     assert_accounted(&flow, FILE_BYTES);
     assert!(flow.aborted.is_some() && !run.was_given_up, "{flow:?}");
-    assert!(flow.lost_in_custody_bytes > 100_000, "the gateway drops what it held: {flow:?}");
+    assert!(flow.lost_in_custody_bytes > 100_000, "the gateway drops its data: {flow:?}");
 }
 
 #[test]
@@ -320,7 +320,7 @@ proptest! {
         let setup = setup(&scenario);
         let run = once(&setup, seed);
         check(&setup, &run, asked);
-        let long = simulate(&setup, seed, 0, &mut EveryPacket, &|| false).expect("nobody stops it");
+        let long = simulate(&setup, seed, 0, &mut EveryPacket, &|| false).expect("the run is not stopped");
         prop_assert_eq!(format!("{:?}", run.flows), format!("{:?}", long.flows));
         prop_assert_eq!(run.end, long.end);
         // Connections that are reset are opened again; STP has no reset.

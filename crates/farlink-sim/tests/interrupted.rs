@@ -94,7 +94,7 @@ fn a_run_with_long_trains_can_be_stopped() {
     ]);
     let asked = AtomicU64::new(0);
     let is_stopped = || asked.fetch_add(1, Ordering::Relaxed) == u64::MAX;
-    let run = simulate(&setup(&scenario), 1, 0, &mut NoTrace, &is_stopped).expect("nobody stops it");
+    let run = simulate(&setup(&scenario), 1, 0, &mut NoTrace, &is_stopped).expect("the run is not stopped");
     let (packets, asked) = (run.flows[0].sent_packets, asked.into_inner());
     assert!(packets > 1_000_000);
     assert!(asked >= packets / 100_000, "asked {asked} times in {packets} packets");

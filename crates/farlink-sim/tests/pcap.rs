@@ -148,7 +148,7 @@ fn tshark_finds_every_checksum_of_whole_packets_right() {
         assert_eq!((row[0].as_str(), row[1].as_str()), ("1", "1"), "1 is good: {row:?}");
         assert!(row[2].starts_with("raw:ip:tcp"), "{row:?}");
     }
-    assert_eq!(rows.iter().filter(|row| !row[3].is_empty()).count(), 1, "the retransmission is seen as one");
+    assert_eq!(rows.iter().filter(|row| !row[3].is_empty()).count(), 1, "the retransmission is recognised");
 }
 
 /// The fields of every packet as tshark shows them; asserts that it reports no malformed packet and no error.

@@ -260,7 +260,7 @@ fn unusable_rows_are_refused_by_name() {
             }
         }
     });
-    assert_eq!(cut, "rows: run 1 of point 0 has not all of its rows; the last one is that of the flow all");
+    assert_eq!(cut, "rows: run 1 of point 0 is incomplete; its last row is that of the flow all");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_bad_trace_at_the_last_point_runs_nothing() {
         std::ops::ControlFlow::Continue(())
     };
     assert!(farlink_sim::run(&expanded(&study), &Default::default(), &note).is_err());
-    assert_eq!(ran.into_inner(), 0, "not even asked for progress");
+    assert_eq!(ran.into_inner(), 0, "no progress is reported");
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn marks_shrink_the_window_and_bit_errors_do_not() {
     };
     for means in ["corruption", "signalled"] {
         let (unmarked, flow, most, long_s) = of(means, true, Value::Null);
-        assert!(flow.marked_packets == 0 && flow.retransmitted_bytes > 500_000, "losses there are");
+        assert!(flow.marked_packets == 0 && flow.retransmitted_bytes > 500_000, "there are losses");
         if means == "corruption" {
             assert_eq!((unmarked.shrunk, unmarked.least), (0, 250_000.0), "losses alone");
         } else {
@@ -240,9 +240,9 @@ fn best_effort_limits_the_delay_and_reports_gaps() {
         assert!(flow.finished.is_some());
     }
     assert_eq!(reliable.skipped_bytes, 0);
-    assert!(held.skipped_bytes > 0 && held.skipped_bytes < 100_000, "what is lost twice");
+    assert!(held.skipped_bytes > 0 && held.skipped_bytes < 100_000, "only data lost twice");
     assert_eq!(once.retransmitted_bytes, 0);
-    assert!((0.15..0.25).contains(&(once.skipped_bytes as f64 / 1e6)), "what is lost once");
+    assert!((0.15..0.25).contains(&(once.skipped_bytes as f64 / 1e6)), "all data lost once");
     // A hole is detected when the segment after it arrives, and held from then on.
     assert!(longest(&held) < 0.25 + 0.7 + 0.1 && longest(&once) < 0.25 + 0.7 + 0.1);
     assert!(longest(&reliable) > 1.2);

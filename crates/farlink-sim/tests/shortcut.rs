@@ -21,7 +21,7 @@ impl Tracer for EveryPacket {
 }
 
 fn packet_by_packet(setup: &Setup, seed: u64) -> RunResult {
-    simulate(setup, seed, 0, &mut EveryPacket, &|| false).expect("nobody stops it")
+    simulate(setup, seed, 0, &mut EveryPacket, &|| false).expect("the run is not stopped")
 }
 
 fn check(scenario: &Value, seed: u64) -> Result<(), TestCaseError> {

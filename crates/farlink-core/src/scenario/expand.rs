@@ -214,7 +214,7 @@ fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Re
                         table.insert((*name).to_owned(), Value::Null);
                     }
                 }
-                table.get_mut(*name).expect("it was just made sure that it is there")
+                table.get_mut(*name).expect("it was just inserted")
             }
             Value::Array(items) => {
                 let length = items.len();

@@ -196,7 +196,7 @@ mod tests {
     fn packets_of_wrong_length_or_kind_are_refused() {
         let length = |kind, words: &[u32]| read::<Virtual>(kind, &words.iter().flat_map(|w| w.to_be_bytes()).collect());
         assert!(length(Kind::Poll, &[1, 2]).is_none() && length(Kind::Poll, &[1, 2, 3]).is_some());
-        assert!(length(Kind::End, &[1, 0, 9]).is_none(), "what is reserved is 0");
+        assert!(length(Kind::End, &[1, 0, 9]).is_none(), "reserved bits must be 0");
         assert!(length(Kind::Stat, &[1, 2, 3]).is_none() && length(Kind::Stat, &[1, 2, 3, 4, 5]).is_none());
         assert!(length(Kind::Ustat, &[1, 2, 3]).is_none() && length(Kind::Ustat, &[1, 2, 3, 4, 5, 6]).is_none());
         assert!(read::<Virtual>(Kind::Poll, &Bytes::from_static(&[0; 11])).is_none());

@@ -307,7 +307,7 @@ fn a_connection_without_answers_is_given_up_on_both_sides() {
     network.write_all(0, 100, 100);
     network.run_until(LONG);
     assert_eq!(network.events[0].last(), Some(&Event::Aborted(Abort::TooManyRetries)));
-    assert_eq!(network.events[1].last(), Some(&Event::Aborted(Abort::Reset)), "the other side is told");
+    assert_eq!(network.events[1].last(), Some(&Event::Aborted(Abort::Reset)), "the other side is informed");
     assert_eq!(network.now, Time::from_millis(320), "after three timeouts, and one way");
     assert_eq!([network.ends[0].poll_timeout(), network.ends[1].poll_timeout()], [None, None]);
 }

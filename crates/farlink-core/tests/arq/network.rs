@@ -123,7 +123,7 @@ impl<D: Content> Network<D> {
         while !self.is_reader_asleep[side]
             && let Some(data) = self.ends[side].read()
         {
-            assert!(data.is_of_stream(1 - side, self.position[side]), "side {side} read something else than was sent");
+            assert!(data.is_of_stream(1 - side, self.position[side]), "side {side} read other bytes than were sent");
             self.position[side] += data.len();
         }
     }

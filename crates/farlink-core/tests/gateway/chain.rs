@@ -47,7 +47,7 @@ pub(crate) struct Chain<S: Store<Data = Bytes>> {
 
 /// A store in memory does not fail, and one on the test's disk should not.
 fn kept<T, E: Debug>(outcome: Result<T, E>) -> T {
-    outcome.expect("the store keeps what it is given")
+    outcome.expect("the store accepts the data")
 }
 
 fn write<S: Store<Data = Bytes>>(node: &mut Gateway<S>, hop: &mut Hop, now: Time)
@@ -279,8 +279,8 @@ where
     pub(crate) fn received(&self, content: &[u8]) -> u64 {
         let mut position = 0;
         for (begin, piece) in &self.delivered {
-            assert!(*begin >= position, "nothing comes twice");
-            assert!(content[*begin as usize..][..piece.len()] == **piece, "what stands there was sent");
+            assert!(*begin >= position, "nothing is delivered twice");
+            assert!(content[*begin as usize..][..piece.len()] == **piece, "the bytes at this position were sent");
             position = begin + piece.len() as u64;
         }
         self.delivered.iter().map(|(_, piece)| Payload::len(piece) as u64).sum()

@@ -180,7 +180,7 @@ fn the_source_is_acknowledged_before_the_sink_has_the_data() {
     drop(chain.crash());
     chain.restart(Gateway::new(MemoryStore::default(), u64::MAX));
     chain.run_until(Time::from_secs(100));
-    assert!(chain.received(&content) < 20_000, "what the source was told of is lost, and nobody sends it again");
+    assert!(chain.received(&content) < 20_000, "acknowledged data is lost and not sent again");
 }
 
 /// Before a closed window, a gateway fills its buffer, and further data waits in the incoming connection.
@@ -195,7 +195,7 @@ fn a_full_gateway_stops_reading() {
     assert_eq!(again, None);
     assert_eq!(gateway.skip(Span { from: 1000, to: 1300 }), Some(Span { from: 1200, to: 1300 }));
     let Ok(new) = gateway.receive(1250, Bytes::from(vec![4; 100]));
-    assert_eq!(new, Some(Span { from: 1300, to: 1350 }), "what was skipped is not taken afterwards");
+    assert_eq!(new, Some(Span { from: 1300, to: 1350 }), "skipped bytes are not accepted afterwards");
 }
 
 /// The gateway opens a new connection only to a peer that has lost the old one.

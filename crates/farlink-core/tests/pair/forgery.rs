@@ -300,7 +300,7 @@ fn there_and_back(segment: &Segment<Bytes>) {
         return; // too long for IPv4
     }
     let Ok(arrived) = decode_segment::<Bytes>(&bytes.into()) else {
-        assert!(segment.fec_words > 256 || segment.class > 7, "what was written is refused: {segment:?}");
+        assert!(segment.fec_words > 256 || segment.class > 7, "an encoded segment is refused: {segment:?}");
         return;
     };
     let Segment { tag, mode, class, sequence, timestamp, repair, fec_words, .. } = arrived.segment;

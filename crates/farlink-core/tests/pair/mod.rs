@@ -182,7 +182,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
             return;
         }
         while let Some(data) = self.ends[side].read() {
-            assert!(data.is_of_stream(1 - side, self.received[side]), "side {side} read something else than was sent");
+            assert!(data.is_of_stream(1 - side, self.received[side]), "side {side} read other bytes than were sent");
             self.received[side] += data.len();
         }
     }

@@ -76,7 +76,7 @@ fn run<E: Stream<Vec<u8>>>((active, passive): (E, E), guarantee: Guarantee, code
                 }
                 while let Some(event) = ends[side].poll_event() {
                     if let Event::Skipped(bytes) = event {
-                        assert!(guarantee == Guarantee::InOrder, "side {side} gave up what it guarantees");
+                        assert!(guarantee == Guarantee::InOrder, "side {side} gave up data that it guarantees");
                         read[side] += bytes as usize;
                     }
                 }
@@ -85,7 +85,7 @@ fn run<E: Stream<Vec<u8>>>((active, passive): (E, E), guarantee: Guarantee, code
                 while let Some(data) = ends[side].read() {
                     if guarantee != Guarantee::Datagrams {
                         let expected = (read[side]..read[side] + data.len()).map(|at| at as u8);
-                        assert!(expected.eq(data.iter().copied()), "side {side} read what was not written");
+                        assert!(expected.eq(data.iter().copied()), "side {side} read bytes that were not written");
                         read[side] += data.len();
                     }
                 }

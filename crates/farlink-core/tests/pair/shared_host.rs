@@ -55,7 +55,7 @@ pub(crate) fn config(keys: &Value) -> AerotpConfig {
     let mut all = json!({ "packet_bytes": 148 });
     all.as_object_mut().expect("a table").extend(keys.as_object().expect("a table").clone());
     let config: AerotpConfig = serde_json::from_value(all).expect("these are its keys");
-    config.check().expect("they fit together");
+    config.check().expect("the settings are consistent");
     config
 }
 
@@ -101,8 +101,8 @@ impl SharedHost {
     }
 
     fn check_limits(&self) {
-        assert!(self.acceptor.half_open() <= self.limits.half_open, "the backlog holds more than it may");
-        assert!(self.acceptor.handles().count() <= self.limits.connections, "more connections than there may be");
+        assert!(self.acceptor.half_open() <= self.limits.half_open, "the backlog exceeds its limit");
+        assert!(self.acceptor.handles().count() <= self.limits.connections, "the connections exceed their limit");
     }
 
     fn pump(&mut self) {

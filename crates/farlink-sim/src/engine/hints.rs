@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn run(setup: &Setup, manner: Manner, seed: u64) -> (RunResult, Vec<ReceivedHint>) {
-        with(manner, || simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("nobody stops it"))
+        with(manner, || simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("the run is not stopped"))
     }
 
     /// Datagrams of 1000 bytes on the wire.

@@ -90,7 +90,7 @@ impl Sources {
 
     fn read_or_collect(&self, point: &OperatingPoint, progress: Share<'_>) -> Result<ErrorEvents, EventsError> {
         let kept = self.folder.as_ref().map_or(Ok(None), |folder| folder.read(point)).unwrap_or_else(|why| {
-            self.note(format!("error events are collected anew: {why}"));
+            self.note(format!("error events are collected again: {why}"));
             None
         });
         if let Some(events) = kept {

@@ -62,7 +62,7 @@ pub(crate) fn setup(scenario: &Value) -> Setup {
 }
 
 pub(crate) fn once(setup: &Setup, seed: u64) -> RunResult {
-    simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("nobody stops it")
+    simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("the run is not stopped")
 }
 
 pub(crate) fn real<'a>(table: &'a Table, name: &str) -> &'a [f64] {

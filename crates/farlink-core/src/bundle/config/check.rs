@@ -24,14 +24,14 @@ impl BundleConfig {
         if self.header == Header::None && has_timer {
             return Err(ConfigError::new(
                 "reorder_timeout_s",
-                "without sequence numbers nobody waits for anything",
+                "without sequence numbers the receiver waits for no fragment",
                 "remove reorder_timeout_s, or use header = \"long\"",
             ));
         }
         if self.scheduler == Scheduler::Redundant && self.packets == Cut::Fragmented {
             return Err(ConfigError::new(
                 "scheduler",
-                "what goes over all lines is not cut into fragments",
+                "a packet that is copied to all lines is not cut into fragments",
                 "use packets = \"whole\", or another scheduler",
             ));
         }

@@ -124,7 +124,7 @@ mod tests {
         (0..23).for_each(|_| tty.take(200, 0));
         assert_eq!(tty.wakes_at(), Some(4096 - 255));
         tty.wake(4096 - 255);
-        assert!(tty.is_free() && tty.wakes_at().is_none(), "all that waited fits");
+        assert!(tty.is_free() && tty.wakes_at().is_none(), "all waiting fragments fit");
         assert_eq!(tty.written, 23 * 200);
     }
 

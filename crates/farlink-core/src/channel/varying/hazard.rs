@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(clear.reach(0, 1.0), u64::MAX);
         assert_eq!(clear.next_lost(0), (u64::MAX, u64::MAX));
         let dark = Hazard::new([0.5; 5].into_iter(), 1e-3, 0.1);
-        assert_eq!(dark.reach(0, 1.0), u64::MAX, "what is lost has no wrong bits");
+        assert_eq!(dark.reach(0, 1.0), u64::MAX, "a lost frame has no wrong bits");
         assert_eq!(dark.next_lost(7), (0, 1_000_000_000));
         assert!(!dark.state(0).up);
     }

@@ -268,7 +268,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             Idle::when(
                 is_reliable && self.rate_control().is_none(),
                 "spare_copies",
-                "without a rate nobody knows what it leaves room for",
+                "without a rate the room that it leaves is unknown",
                 "a rate_bps, or rate_control = \"learnt\"",
             ),
             Idle::when(is_datagram, "initial_rto_s", datagrams(), reliable),

@@ -264,7 +264,7 @@ mod tests {
         forward.on_acknowledged(40, None);
         assert_eq!((forward.is_pending(), forward.take_expired()), (true, 0));
         forward.on_acknowledged(300, Some(150));
-        assert_eq!((forward.is_pending(), forward.take_expired()), (false, 30), "of what was sent, 30 did not arrive");
+        assert_eq!((forward.is_pending(), forward.take_expired()), (false, 30), "30 of the sent bytes did not arrive");
         forward.on_acknowledged(300, Some(150));
         forward.on_acknowledged(300, None);
         assert_eq!(forward.take_expired(), 0);
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(forward.alone_at(patience), seconds(2) + patience);
         assert_eq!(forward.alone_at(Time::ZERO), seconds(2) + SPACING, "not more often than that");
         forward.go_to(400);
-        assert_eq!(forward.alone_at(patience), seconds(2) + SPACING, "that is news");
+        assert_eq!(forward.alone_at(patience), seconds(2) + SPACING, "the new position counts");
         forward.on_link_up();
         assert_eq!(forward.alone_at(patience), Time::ZERO);
         forward.on_acknowledged(400, Some(0));

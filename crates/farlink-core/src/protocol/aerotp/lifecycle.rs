@@ -148,7 +148,7 @@ mod tests {
         side.connect();
         assert!(side.on_asyn());
         assert_eq!(side.state(), State::Established);
-        assert!(side.is_opening(), "the peer may not have heard");
+        assert!(side.is_opening(), "the peer may not have received anything");
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         side.on_peer_ended();
         assert_eq!((side.state(), side.is_over()), (State::AfinRcvd, false));
         side.on_mack(true);
-        assert!(!side.is_over(), "what was not sent is not acknowledged");
+        assert!(!side.is_over(), "unsent data is not acknowledged");
         side.on_end_sent();
         side.on_mack(true);
         assert!(side.is_over());

@@ -85,7 +85,7 @@ mod tests {
         assert!((loss.of(8e3) - 0.7).abs() < 0.01);
         assert!((loss.of(2e3) - (1.0 - libm::pow(0.3, 0.25))).abs() < 0.01);
         loss.add(100_000, 800_000_000, 0);
-        assert!(loss.of(8e3) <= WORST_LOSS, "there is always something to hope for");
+        assert!(loss.of(8e3) <= WORST_LOSS, "the estimate is limited");
     }
 
     #[test]

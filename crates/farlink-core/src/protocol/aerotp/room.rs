@@ -49,7 +49,7 @@ mod tests {
         let mut room = Room::new(&AerotpConfig::default());
         assert_eq!(room.bytes(), FIRST);
         assert!(!room.grow(FIRST + FIRST / 8, 0) && room.bytes() == FIRST, "hardly more");
-        assert!(!room.grow(10 * FIRST, FIRST / 2) && room.bytes() == FIRST, "the application is what is slow");
+        assert!(!room.grow(10 * FIRST, FIRST / 2) && room.bytes() == FIRST, "the application is the bottleneck");
         assert!(room.grow(10 * FIRST, FIRST / 4) && room.bytes() == 10 * FIRST);
         assert!(!room.grow(FIRST, 0) && room.bytes() == 10 * FIRST, "it never shrinks");
         assert!(room.grow(u64::MAX, 0) && room.bytes() == 1 << 30, "numbers tell no more apart");

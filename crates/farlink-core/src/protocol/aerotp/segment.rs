@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(inspect(&checked, &[320]), Some(Integrity::PayloadDamaged));
         assert_eq!(inspect(&checked, &[1151]), Some(Integrity::PayloadDamaged), "the check itself");
         let unchecked = Segment { flags: Flags::default(), ..checked };
-        assert_eq!(inspect(&unchecked, &[320]), Some(Integrity::Intact), "nobody notices");
+        assert_eq!(inspect(&unchecked, &[320]), Some(Integrity::Intact), "the damage is not detected");
     }
 
     #[test]

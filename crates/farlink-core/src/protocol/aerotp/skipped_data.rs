@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             (data.next, skipped_data.take(&data)),
             (70, Some(10)),
-            "what has begun to arrive before goes on behind"
+            "data that had begun to arrive continues after the gap"
         );
     }
 

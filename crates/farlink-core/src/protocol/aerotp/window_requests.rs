@@ -75,7 +75,7 @@ mod tests {
         let mut window_requests = WindowRequests::default();
         let rate = Some(1e6);
         window_requests.on_window(Time::from_secs(1), 16_000_000, left(16_000_000), rate);
-        assert_eq!(window_requests.take(), None, "an answer is there in time");
+        assert_eq!(window_requests.take(), None, "an answer has arrived in time");
         window_requests.on_window(Time::from_secs(1), 16_000_000, left(15_999_999), rate);
         assert_eq!((window_requests.take(), window_requests.take()), (Some(32_000_000), None));
         window_requests.on_window(Time::from_secs(2), 16_000_000, left(0), None);
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!(asked[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 23]);
         assert_eq!(asked[asked.len() - 2..], [1927, 1991], "64 s apart");
         window_requests.on_window(Time::from_secs(2000), 2000, left(0), Some(1e6));
-        assert!(window_requests.take().is_some(), "the window has grown: it may go on growing");
+        assert!(window_requests.take().is_some(), "the window has grown and may grow further");
     }
 }

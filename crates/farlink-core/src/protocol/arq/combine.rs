@@ -54,7 +54,7 @@ mod tests {
     fn parity_accumulates_until_it_is_twice_the_number_of_errors() {
         let mut partial = Partial::default();
         partial.add_parity(1, 0, 8);
-        assert!(!partial.is_decodable() && !partial.has_data(), "parity alone has nothing to mend");
+        assert!(!partial.is_decodable() && !partial.has_data(), "parity without data cannot be decoded");
         partial.add_data(9, 2);
         assert!(!partial.is_decodable(), "9 wrong, 10 symbols of parity");
         partial.add_parity(1, 0, 8);

@@ -118,7 +118,7 @@ mod tests {
         assert!(pieces.len() <= 5 && pieces.concat() == stream, "{}", pieces.len());
         chunks.push_compact(vec![1; 1000].into());
         chunks.push_compact(vec![2; 1000].into());
-        assert_eq!(chunks.pop().map(|piece| piece.len()), Some(1000), "what is long is not copied");
+        assert_eq!(chunks.pop().map(|piece| piece.len()), Some(1000), "long data is not copied");
     }
 
     #[test]

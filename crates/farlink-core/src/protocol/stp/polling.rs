@@ -178,7 +178,7 @@ mod tests {
         polling.send(Time::ZERO);
         polling.on_data_sent(Time::ZERO, 1);
         polling.on_standstill(MIDDLE);
-        assert!(!polling.is_due, "one is under way");
+        assert!(!polling.is_due, "one is in flight");
         polling.on_answer(Time::ZERO, 1, true);
         polling.on_standstill(MIDDLE);
         assert!(polling.is_due);
@@ -191,7 +191,7 @@ mod tests {
         polling.send(Time::ZERO);
         polling.on_data_sent(Time::ZERO, 1);
         polling.on_standstill(END);
-        assert!(polling.is_due, "although one is under way");
+        assert!(polling.is_due, "although one is in flight");
         polling.send(Time::ZERO);
         polling.on_standstill(END);
         assert!(!polling.is_due);

@@ -254,7 +254,7 @@ mod tests {
         assert!(rx.next_ustat().is_none());
         rx.on_data(400, &Virtual(100));
         rx.on_poll(&poll(2, 500));
-        assert!(rx.next_ustat().is_none(), "the STAT goes out first and says the same");
+        assert!(rx.next_ustat().is_none(), "the STAT is sent first and reports the same");
     }
 
     #[test]
@@ -274,9 +274,9 @@ mod tests {
     fn the_end_waits_for_missing_data() {
         let mut rx = receiver(StpConfig::default());
         rx.on_data(100, &Virtual(100));
-        assert!(!rx.on_end(150), "before what has arrived");
+        assert!(!rx.on_end(150), "an end before delivered data is refused");
         assert!(rx.on_end(200) && !rx.has_just_finished());
-        assert!(!rx.on_end(300) && rx.on_end(200), "there is one end");
+        assert!(!rx.on_end(300) && rx.on_end(200), "a second, different end is refused");
         rx.on_data(0, &Virtual(100));
         assert!(rx.has_just_finished() && !rx.has_just_finished() && rx.is_finished());
     }

@@ -377,7 +377,7 @@ mod tests {
         send(&mut tx, 0);
         let gap = stat(0, 0, 100, &[(0, 100)]);
         assert!(tx.on_ustat(&gap, 0).unwrap().has_loss);
-        assert!(!tx.on_ustat(&gap, 0).unwrap().has_loss, "it is to be sent again already");
+        assert!(!tx.on_ustat(&gap, 0).unwrap().has_loss, "its retransmission is already pending");
         assert_eq!(send(&mut tx, 0), [0]);
         assert!(!tx.on_ustat(&gap, 0).unwrap().has_loss, "it was");
         assert!(tx.on_stat(&stat(1, 0, 300, &[(0, 100)]), 1).unwrap().has_loss, "a STAT knows better");
@@ -394,7 +394,7 @@ mod tests {
         tx.on_stat(&Pdu { poll: 1, window: 1000, report, ..Pdu::default() }, 1).unwrap();
         let span = tx.next().unwrap();
         assert_eq!(tx.send(span, 1), (0..100).collect::<Vec<u8>>());
-        assert_eq!((tx.una, tx.buffer.front_len()), (0, 256), "what has arrived behind a gap, too");
+        assert_eq!((tx.una, tx.buffer.front_len()), (0, 256), "also data that has arrived after a gap");
         tx.on_stat(&Pdu { poll: 2, position: 256, window: 1000, ..Pdu::default() }, 2).unwrap();
         assert_eq!((tx.una, tx.buffer.front_len(), tx.in_flight), (256, 0, 0));
     }
@@ -447,7 +447,7 @@ mod tests {
         assert!(tx.in_flight > tx.congestion.cwnd as u64, "{} of {}", tx.in_flight, tx.congestion.cwnd);
         assert_eq!(send(&mut tx, 1), [0], "and not 200, which was found before and waits for the window");
         assert!(!tx.on_stat(&stat(1, 0, 100, &[(0, 100)]), 1).unwrap().has_loss);
-        assert!(send(&mut tx, 1).is_empty(), "once per POLL that passed it");
+        assert!(send(&mut tx, 1).is_empty(), "once per POLL sent after it");
         tx.on_stat(&stat(2, 100, 800, &[(200, 300)]), 2).unwrap();
         assert_eq!(send(&mut tx, 2)[..2], [200, 800], "each waits in line once");
     }

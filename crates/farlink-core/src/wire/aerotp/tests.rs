@@ -134,7 +134,7 @@ fn unknown_fields_are_skipped_unless_marked_critical() {
     };
     let class = |fields: &[u8]| decoded(&with(fields)).map(|arrived| arrived.segment.class);
     assert_eq!(class(&[1, 1, 3]), Ok(3));
-    assert_eq!(class(&[0x42, 3, 9, 9, 9, 1, 1, 6]), Ok(6), "a field that nobody knows, then the class");
+    assert_eq!(class(&[0x42, 3, 9, 9, 9, 1, 1, 6]), Ok(6), "an unknown field, then the class");
     assert_eq!(class(&[0, 0, 0, 0, 1, 1, 2]), Ok(2), "padding");
     assert_eq!(class(&[0x7f, 0]), Ok(0));
     assert_eq!(class(&[]), Ok(0));
@@ -176,7 +176,11 @@ fn a_damaged_payload_leaves_the_header_usable() {
     let mut unchecked = encoded(&Segment { flags: Flags::default(), ..segment });
     unchecked[20] ^= 1;
     let arrived = decoded(&unchecked).unwrap();
-    assert_eq!((arrived.integrity, &arrived.segment.payload[..]), (Integrity::Intact, &b"`bc"[..]), "nobody notices");
+    assert_eq!(
+        (arrived.integrity, &arrived.segment.payload[..]),
+        (Integrity::Intact, &b"`bc"[..]),
+        "the damage is not detected"
+    );
 }
 
 /// x times y modulo x^8 + x^4 + x^3 + x^2 + 1, bit by bit, independent of the code's tables.
@@ -205,7 +209,7 @@ fn parity_makes_multiples_of_the_generator() {
                 None => rest += u32::from(behind[place]),
             }
         }
-        assert_eq!(rest, 0, "what is in no codeword is zero");
+        assert_eq!(rest, 0, "bits outside the codewords are zero");
         let mut root = 1;
         for _ in 0..parity {
             for codeword in &codewords {

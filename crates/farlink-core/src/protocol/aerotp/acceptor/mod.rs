@@ -97,7 +97,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             return Err(ConfigError::new("mode", what, "choose another mode, or use a connection for each peer"));
         }
         if config.opens == Opens::Both {
-            let what = "\"both\" leaves nobody who waits for a peer";
+            let what = "with \"both\" no side waits for a peer";
             return Err(ConfigError::new("opens", what, "choose opens = \"sender\""));
         }
         Ok(Acceptor {

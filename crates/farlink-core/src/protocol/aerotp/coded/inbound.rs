@@ -216,7 +216,7 @@ mod tests {
             if let Some(data) = block.decode() {
                 return (n + 1, Some(data));
             }
-            assert!(block.missing() > 0, "it wants more as long as it is not complete");
+            assert!(block.missing() > 0, "an incomplete block needs more symbols");
         }
         (arrived.len(), None)
     }

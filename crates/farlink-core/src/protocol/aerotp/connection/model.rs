@@ -104,7 +104,7 @@ impl Setting {
             "rate_control": "none", "deadline_s": deadline,
         }))
         .expect("these are its keys");
-        config.check().expect("they fit together");
+        config.check().expect("the settings are consistent");
         config
     }
 

@@ -171,7 +171,7 @@ mod tests {
         }
         let shown = tell(&mut burst, answer(&sent, 16, Time::from_millis(15))).unwrap();
         assert!(shown.is_exact && (shown.speed / 1.5e6 - 1.0).abs() < 1e-9, "{shown:?}");
-        assert_eq!(tell(&mut burst, answer(&sent, 16, Time::from_millis(20))), None, "it is told once");
+        assert_eq!(tell(&mut burst, answer(&sent, 16, Time::from_millis(20))), None, "it is reported once");
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let third_lost = |answer: Answer| Answer { arrived_bytes: 11 * DATA, has_gaps: true, ..answer };
         assert_eq!(end(third_lost, 0), Some((false, 10.0)), "10 of 15");
         let overtook = |answer: Answer| Answer { arrived_bytes: 2 * DATA, has_gaps: true, ..answer };
-        assert_eq!(end(overtook, 0), None, "the last packet came second: nothing is known");
+        assert_eq!(end(overtook, 0), None, "the last packet arrived second: there is no estimate");
         let held = |answer: Answer| Answer { held: Time::from_millis(30), ..answer };
         assert_eq!(end(held, 30), Some((false, 5.0)), "15 packets in 45 ms at the latest");
     }

@@ -455,7 +455,7 @@ mod tests {
     fn pieces_that_the_mack_does_not_mention_stay_in_flight() {
         let mut flight = three();
         assert_eq!(flight.judge(2, |start| start == 100).pieces, 1);
-        assert_eq!(flight.judge(2, |_| true).pieces, 0, "that judgement is made");
+        assert_eq!(flight.judge(2, |_| true).pieces, 0, "the verdict is final");
         assert_eq!(flight.oldest(), Some(0));
         assert_eq!(flight.expire(2, 0), (1, Amount { pieces: 1, bytes: 100, once: 1 }), "a timeout finds the other");
         assert_eq!(flight.expire(3, 1), (1, Amount::default()), "perhaps by an outage");
@@ -486,7 +486,7 @@ mod tests {
         assert_eq!(flight.cut_waiting(40), parts);
         assert!(flight.cut_waiting(40).is_empty(), "once is enough");
         assert_eq!(flight.bytes, 300);
-        assert_eq!(flight.judge(2, |_| true).pieces, 0, "what was judged stays so, in parts as well");
+        assert_eq!(flight.judge(2, |_| true).pieces, 0, "the verdict is final, for parts as well");
         assert_eq!(flight.expire(1, 9), (3, Amount { pieces: 3, bytes: 100, once: 3 }));
         flight.acknowledge(140, 301);
         assert_eq!(flight.copy(100, 8), Some((100, Virtual(40), false)));
@@ -505,7 +505,7 @@ mod tests {
         let mut flight = three();
         flight.acknowledge(100, 200);
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
-        assert_eq!(flight.abandon(230), (130, Some(200)), "what has arrived does not count");
+        assert_eq!(flight.abandon(230), (130, Some(200)), "delivered data does not count");
         assert_eq!((flight.bytes, flight.has_lost(), flight.oldest()), (70, false, Some(2)));
         assert_eq!(flight.expire(3, 9), (1, Amount { pieces: 1, bytes: 70, once: 1 }));
         assert_eq!(flight.abandon(250), (20, Some(230)));

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(firsts(&mut report), latest);
         let before: Vec<u32> = (8..24).map(|n| 20 * n).collect();
         assert_eq!(firsts(&mut report), before);
-        assert!(!report.is_pressing(), "the latest were told of");
+        assert!(!report.is_pressing(), "the latest arrivals were reported");
     }
 
     #[test]

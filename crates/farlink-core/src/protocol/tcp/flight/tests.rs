@@ -102,7 +102,7 @@ fn segments_sent_while_application_limited_are_marked_until_delivered() {
         flight.on_acknowledged(ms(at), una);
         assert_eq!(flight.take_sample(ms(at)).is_app_limited, expected, "{at}");
     }
-    assert!(!flight.is_app_limited(), "more has been delivered than was under way when the data ran out");
+    assert!(!flight.is_app_limited(), "all data in flight when the application ran out of data is delivered");
     flight.on_sent(ms(530), span(301));
     flight.on_acknowledged(ms(1030), 401);
     assert!(!flight.take_sample(ms(1030)).is_app_limited);

@@ -189,7 +189,7 @@ mod tests {
         assert!(window.heeds_mark(1501), "it is of this window, and the loss reduced nothing");
         window.on_mark(&mut control);
         assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (1300.0, 1000.0, None));
-        assert!(window.has_reduced, "the receiver is told");
+        assert!(window.has_reduced, "the receiver is informed");
         assert!(!window.heeds_mark(3001) && window.heeds_mark(3101), "once per window");
     }
 
@@ -201,7 +201,11 @@ mod tests {
         assert_eq!((window.cwnd, window.ssthresh, window.phase, window.nxt), (2000.0, 5000.0, Phase::Loss, 1));
         assert!(window.heeds_mark(101));
         window.on_mark(&mut control);
-        assert_eq!((window.cwnd, window.ssthresh), (1000.0, 1000.0), "what was in flight, not what was sent again");
+        assert_eq!(
+            (window.cwnd, window.ssthresh),
+            (1000.0, 1000.0),
+            "based on the data in flight, without retransmissions"
+        );
         assert_eq!(window.before_timeout, (1000.0, 1000.0), "a spurious timeout does not take it back");
     }
 

@@ -167,7 +167,7 @@ fn the_rate_starts_from_the_estimate_of_the_first_burst() {
     assert_eq!(rate(&path), 250e3, "a quarter at once");
     for (now, then) in [(250e3, 500e3), (600e3, 950e3), (950e3, 1.1875e6)] {
         path.learnt.rate = now;
-        assert_eq!(path.learnt.grown().round(), then, "no doubling beyond what was seen");
+        assert_eq!(path.learnt.grown().round(), then, "no doubling beyond the measured rate");
     }
     let marked = after_the_first_burst(RateControl::Learnt, 1e6, 1);
     assert_eq!(rate(&marked), 24e3 * MARKED, "not where packets are marked");

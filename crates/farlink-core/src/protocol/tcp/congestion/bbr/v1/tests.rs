@@ -139,7 +139,10 @@ fn a_loss_conserves_packets_for_a_round_and_then_restores_the_window() {
     assert!(bench.until(2.0, |bench| bench.window().phase == crate::protocol::tcp::window::Phase::Open));
     bench.run(0.5);
     assert!(bench.window().cwnd >= 0.95 * before, "{} {before}", bench.window().cwnd);
-    assert!((bench.v1().bandwidth.get() / RATE - 1.0).abs() < 0.02, "a loss says nothing about the bandwidth");
+    assert!(
+        (bench.v1().bandwidth.get() / RATE - 1.0).abs() < 0.02,
+        "a loss does not change the estimate of the bandwidth"
+    );
 }
 
 #[test]
