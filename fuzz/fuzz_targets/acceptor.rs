@@ -1,4 +1,4 @@
-//! A host that accepts AeroTP connections, and forgers that send it anything.
+//! A host that accepts AeroTP connections, and arbitrary forged segments.
 #![no_main]
 
 #[allow(dead_code, reason = "what the tests need besides")]

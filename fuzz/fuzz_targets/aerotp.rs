@@ -1,4 +1,4 @@
-//! Two AeroTP connections, any sequence of operations, and somebody who forges segments.
+//! Two AeroTP connections, any sequence of operations, and forged segments.
 #![no_main]
 
 #[allow(dead_code, reason = "what the tests need besides")]

@@ -19,10 +19,10 @@ use farlink_core::units::CountToMillion;
 use farlink_sim::{Column, Options, RunError, Table, run, trace_run};
 use serde_json::Value;
 
-/// So many runs show all there is to see.
+/// Number of runs that covers everything.
 const MOST_RUNS: f64 = 2.0;
 
-/// What takes longer on some machine is not compared; it is named instead.
+/// Scenarios that may take longer than this on some machine are named but not compared.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -57,7 +57,7 @@ fn write_all(folder: &Path, files: &[String]) -> Result<usize, Failure> {
     for (number, line) in stdin().lock().lines().enumerate() {
         scenarios.push((format!("random-{number:04}"), serde_json::from_str(&line?)?));
     }
-    // Not rayon's threads: one that waits for the pool of a study takes up the next scenario, and the clock runs on.
+    // Not rayon's threads: one that waits for the pool of a study would take the next scenario while the clock runs.
     let next = AtomicUsize::new(0);
     let work = || -> Result<(), Failure> {
         while let Some((name, scenario)) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -106,7 +106,7 @@ fn given(scenario: &Value) -> Result<(String, Option<Vec<u8>>), RunError> {
     Ok((text, captured(&points)))
 }
 
-/// Every column with its values; of numbers their bits, so that NaN equals NaN and 0 differs from -0.
+/// Every column with its values; numbers as their bits, so that NaN equals NaN and 0 differs from -0.
 fn columns(text: &mut String, table: &Table) {
     for (name, column) in &table.columns {
         let values = match column {
@@ -119,7 +119,7 @@ fn columns(text: &mut String, table: &Table) {
     }
 }
 
-/// The first run of the first point, packet by packet; none where an engine has no packets.
+/// The first run of the first point, packet by packet; none if the engine has no packets.
 fn captured(points: &Expanded) -> Option<Vec<u8>> {
     let begin = Instant::now();
     trace_run(points, 0, 0, false, true, &|| begin.elapsed() > PATIENCE).ok()?.pcapng

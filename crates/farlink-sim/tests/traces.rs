@@ -138,7 +138,7 @@ fn one_loss() {
 /// - Reno: acknowledgement 3 ends the recovery with cwnd = 4 below the 7 in flight; one duplicate is not three; the timer
 ///   expires 0.5 s after acknowledgement 3, with ssthresh = 3.5.
 /// - NewReno: each partial acknowledgement (3, 5) repeats the next hole at once, cwnd = 9 - 2 + 1 (RFC 6582, section 3.2, step
-///   5); a round trip each, no timeout, nothing sent twice in vain.
+///   5); a round trip each, no timeout, nothing sent twice needlessly.
 /// - SACK: 3 is repeated when a fourth report makes 3 segments lie above it, 5 at the fifth (IsLost of RFC 6675, section 4); all
 ///   three holes are repaired within a round trip, and the recovery ends with acknowledgement 9, its RecoveryPoint.
 #[test]

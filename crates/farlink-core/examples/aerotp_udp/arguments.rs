@@ -28,7 +28,7 @@ Example, in two windows:
   aerotp_udp send file.bin 127.0.0.1:4000 --drop 0.05
 ";
 
-/// What is to be done.
+/// The requested action.
 #[derive(Debug)]
 pub(crate) enum Command {
     Send { file: PathBuf, to: SocketAddr },
@@ -38,7 +38,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) command: Command,
-    /// Share of outgoing datagrams that are lost on purpose.
+    /// Share of outgoing datagrams that are dropped on purpose.
     pub(crate) drop: f64,
     rate: f64,
     buffer: f64,
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Files to receive.
+    /// Number of files to receive.
     pub(crate) fn files(&self) -> u64 {
         self.files as u64
     }
@@ -57,21 +57,21 @@ impl Arguments {
         let seconds = |s| PositiveSeconds::new(s).expect("checked");
         AerotpConfig {
             packet_bytes: count(1500.0),
-            // IPv4 and UDP, and AeroTP's own.
+            // Headers of IPv4, UDP and AeroTP.
             header_bytes: count(20.0 + 8.0 + 20.0),
             rate_bps: Some(BitRate::new(self.rate).expect("checked")),
             mack_timeout_s: seconds(0.002),
             receive_buffer_bytes: Some(count(self.buffer)),
             initial_rto_s: seconds(0.2),
             give_up_after_s: seconds(self.wait),
-            // A receiver, which has nothing to send, notices in this way that its sender is gone.
+            // A receiver, which has nothing to send, detects a vanished sender in this way.
             keep_alive_s: Some(seconds(self.wait / 4.0)),
             ..AerotpConfig::default()
         }
     }
 }
 
-/// What the words say; `None` if they ask for help.
+/// Parses the arguments; `None` if they ask for help.
 pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Failure> {
     let mut places = Vec::new();
     let mut values = [

@@ -14,32 +14,32 @@ use farlink_core::{Rx, Time, Transmit};
 
 use crate::Failure;
 
-/// One or more connections and the files behind them.
+/// One or more connections and their files.
 pub(crate) trait Party {
     fn handle_packet(&mut self, now: Time, from: SocketAddr, segment: &Segment<Bytes>, rx: Rx);
     fn handle_timeout(&mut self, now: Time);
     fn poll_transmit(&mut self, now: Time) -> Option<(SocketAddr, Transmit<Segment<Bytes>>)>;
     fn poll_timeout(&self) -> Option<Time>;
-    /// Takes events, reads and writes what can be.
+    /// Takes events, reads and writes as much as possible.
     fn step(&mut self, now: Time) -> Result<(), Failure>;
-    /// Bytes that are through.
+    /// Bytes transferred.
     fn moved_bytes(&self) -> u64;
-    /// Bytes that there are to be, if that is known.
+    /// Total bytes to transfer, if known.
     fn size(&self) -> Option<u64>;
-    /// Whether all data is through, whatever becomes of the connections.
+    /// Whether all data is transferred, even if connections are still open.
     fn is_safe(&self) -> bool;
-    /// Whether nothing more is expected of the peers.
+    /// Whether nothing more is expected from the peers.
     fn is_closed(&self) -> bool;
 }
 
-/// How it ended.
+/// The result of the transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Done,
     Interrupted,
 }
 
-/// What went over the socket.
+/// Counts of datagrams on the socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     sent: u64,
@@ -75,15 +75,16 @@ pub(crate) struct Driver<P> {
     pub(crate) account: Account,
 }
 
-/// Longer than any segment that a peer of this program sends.
+/// Longer than any segment of this program.
 const LARGEST_DATAGRAM: usize = 65_536;
-/// Something is looked at so often at least: the signal, the progress.
+/// Longest interval between checks of the signal and the progress.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
-/// After the end, the last acknowledgement is repeated for whoever asks.
+/// Time after the end in which the last acknowledgement is repeated on request.
 const LINGER: Duration = Duration::from_millis(500);
-/// Once all data is through, the closing of the connection may take so long.
+/// Longest time for closing the connection once all data is transferred.
 const LONGEST_CLOSING: Duration = Duration::from_secs(3);
-/// Deadlines that were missed by less are made up for, one by one: a sleep that lasts a little too long costs no rate.
+/// Missed deadlines up to this age are caught up one by one, so that a sleep that is slightly too long does not reduce
+/// the rate.
 const CATCH_UP: Time = Time::from_millis(5);
 
 impl<P: Party> Driver<P> {
@@ -110,7 +111,7 @@ impl<P: Party> Driver<P> {
         self.first_heard.map_or(0.0, |first| until.duration_since(first).as_secs_f64())
     }
 
-    /// Runs until everything is through.
+    /// Runs until the transfer has ended.
     pub(crate) fn run(
         &mut self,
         is_interrupted: &AtomicBool,
@@ -147,7 +148,7 @@ impl<P: Party> Driver<P> {
         }
     }
 
-    /// Lives through the deadlines that have passed, at the time of each.
+    /// Handles the deadlines that have passed, at the time of each.
     fn catch_up(&mut self, now: Time) {
         let mut last = now.since(CATCH_UP);
         while let Some(due) = self.party.poll_timeout().filter(|due| *due <= now) {
@@ -162,7 +163,7 @@ impl<P: Party> Driver<P> {
         }
     }
 
-    /// Sends what there is to send; whether there was something.
+    /// Sends all pending segments; returns whether there were any.
     fn transmit(&mut self, now: Time) -> bool {
         let mut is_sent = false;
         while let Some((to, transmit)) = self.party.poll_transmit(now) {
@@ -177,7 +178,7 @@ impl<P: Party> Driver<P> {
             if let Ok(bytes) = encoded {
                 let bytes = &self.out[..bytes];
                 let sent = if self.is_connected { self.socket.send(bytes) } else { self.socket.send_to(bytes, to) };
-                // What the socket does not take is lost like anything else that is lost.
+                // A datagram that the socket refuses counts as lost.
                 if let Err(error) = sent {
                     self.is_peer_gone |= error.kind() == ErrorKind::ConnectionRefused;
                 }
@@ -199,7 +200,7 @@ impl<P: Party> Driver<P> {
         received.map(|_| ())
     }
 
-    /// Takes a datagram from the socket; whether there was one.
+    /// Receives a datagram from the socket; returns whether there was one.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
         let (bytes, from) = match self.socket.recv_from(buffer) {
             Ok(received) => received,
@@ -234,7 +235,7 @@ fn broken(error: &std::io::Error) -> Failure {
     Failure::new(format!("the socket fails: {error}"), "run it again")
 }
 
-/// Time as the protocols have it. It goes on from process to process, so that a peer can tell new segments from old ones.
+/// The protocols' time. It continues across processes, so that a peer can tell new segments from old ones.
 struct Clock {
     started: Instant,
     offset: Time,
@@ -250,7 +251,7 @@ impl Clock {
         self.offset + Time::from_ps(self.started.elapsed().as_nanos() as u64 * 1_000)
     }
 
-    /// How long it takes until then.
+    /// Time until `at`.
     fn until(&self, due: Time) -> Duration {
         Duration::from_nanos(due.since(self.now()).as_ps().div_ceil(1_000))
     }
@@ -260,7 +261,7 @@ pub(crate) fn unix_micros() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
-/// Loses datagrams at random.
+/// Drops datagrams at random.
 struct Dropper {
     state: u64,
     below: u64,

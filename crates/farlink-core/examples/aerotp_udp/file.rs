@@ -10,9 +10,9 @@ use farlink_core::{Stream, Time};
 
 use crate::{Failure, acknowledged, name, write};
 
-/// Read from the file at once.
+/// Size of one read of the file.
 const PIECE_BYTES: usize = 1 << 18;
-/// Read ahead of what has arrived.
+/// Amount read ahead of the data that has arrived.
 const AHEAD_BYTES: u64 = 16 << 20;
 
 /// A file that is being sent.
@@ -23,7 +23,7 @@ pub(crate) struct Outgoing {
     written: u64,
     has_ended: bool,
     acknowledged: u64,
-    /// The peer has answered: of an empty file nothing else tells that there is one.
+    /// Whether the peer has answered, which is the only sign that an empty file has arrived.
     is_answered: bool,
 }
 
@@ -47,7 +47,7 @@ impl Outgoing {
         self.bytes
     }
 
-    /// Writes what there is room for.
+    /// Writes as much as there is room for.
     pub(crate) fn step(&mut self, now: Time, end: &mut Connection<Bytes>) -> Result<(), Failure> {
         self.acknowledged = acknowledged(end).min(self.bytes);
         while !self.has_ended && self.written - self.acknowledged < AHEAD_BYTES {
@@ -75,13 +75,13 @@ impl Outgoing {
         self.is_answered = true;
     }
 
-    /// Whether all of it has arrived, whatever becomes of the connection.
+    /// Whether everything has arrived, even if the connection is still open.
     pub(crate) fn is_safe(&self) -> bool {
         self.is_answered && self.has_ended && self.acknowledged == self.bytes
     }
 }
 
-/// A file that is being received, under another name until it is whole.
+/// A file that is being received, under another name until it is complete.
 pub(crate) struct Incoming {
     path: PathBuf,
     partial: PathBuf,
@@ -111,7 +111,7 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // Gone if it was kept.
+        // The temporary file no longer exists if it was renamed.
         let _ = std::fs::remove_file(&self.partial);
     }
 }
@@ -121,7 +121,7 @@ impl Incoming {
         self.bytes
     }
 
-    /// Reads what there is.
+    /// Reads all available data.
     pub(crate) fn step(&mut self, end: &mut Connection<Bytes>) -> Result<(), Failure> {
         while let Some(data) = end.read() {
             self.bytes += data.len() as u64;
@@ -131,7 +131,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Begins anew, for another sender.
+    /// Starts again, for another sender.
     pub(crate) fn clear(&mut self) -> Result<(), Failure> {
         self.bytes = 0;
         let cleared = self.file.set_len(0).and_then(|()| self.file.rewind());

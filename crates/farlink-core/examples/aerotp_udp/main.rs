@@ -39,7 +39,7 @@ use random::SystemRandom;
 use receiving::Receiving;
 use sending::Sending;
 
-/// What went wrong, and what to do.
+/// The fault, and the remedy.
 #[derive(Debug)]
 struct Failure {
     what: String,
@@ -103,7 +103,7 @@ fn run(arguments: &Arguments) -> Result<Ended, Failure> {
     }
 }
 
-/// Where the files of so many senders go: several have a number behind their name, in the order in which they begin.
+/// Paths of `count` received files: several have a number after their name, in the order in which they begin.
 fn places(file: &Path, count: u64) -> Vec<PathBuf> {
     if count == 1 {
         return vec![file.to_owned()];
@@ -155,13 +155,13 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What of the file has arrived there.
+/// Progress of the file at the receiver.
 fn acknowledged(end: &Connection<Bytes>) -> u64 {
     let Probe { acknowledged_bytes, .. } = farlink_core::Endpoint::probe(end);
     acknowledged_bytes.unwrap_or(0)
 }
 
-/// Writes all of `data`, which has been made to fit.
+/// Writes all of `data`, which fits.
 fn write(end: &mut Connection<Bytes>, now: farlink_core::Time, mut data: Bytes) {
     while !data.is_empty() && end.write(now, &mut data) > 0 {}
 }

@@ -1,4 +1,4 @@
-//! Random numbers of the operating system, for tags and first numbers that no peer can guess.
+//! Random numbers of the operating system, for unpredictable tags and first sequence numbers.
 
 use std::fs::File;
 use std::io::Read;

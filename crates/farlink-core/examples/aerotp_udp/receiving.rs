@@ -15,11 +15,11 @@ use crate::random::SystemRandom;
 pub(crate) struct Receiving {
     acceptor: Acceptor<SocketAddr, Bytes>,
     random: SystemRandom,
-    /// Files that no sender has begun, the next one last.
+    /// Files without a sender, the next one last.
     free: Vec<Incoming>,
     under_way: BTreeMap<Handle, Incoming>,
     whole: Vec<Incoming>,
-    /// Whole files whose connections are not closed yet.
+    /// Complete files whose connections are not closed yet.
     closing: Vec<Handle>,
 }
 
@@ -41,7 +41,7 @@ impl Receiving {
         match event {
             Event::Connected => match self.free.pop() {
                 Some(file) => drop(self.under_way.insert(handle, file)),
-                None => self.acceptor.remove(handle), // its sender is told by a reset
+                None => self.acceptor.remove(handle), // its sender gets a reset
             },
             Event::Finished => {
                 if let Some(file) = self.under_way.remove(&handle)

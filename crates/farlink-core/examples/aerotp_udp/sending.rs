@@ -26,7 +26,7 @@ impl Sending {
 
 impl Party for Sending {
     fn handle_packet(&mut self, now: Time, _from: SocketAddr, segment: &Segment<Bytes>, rx: Rx) {
-        self.end.handle_packet(now, segment, rx); // the socket is connected: nobody else's datagrams arrive
+        self.end.handle_packet(now, segment, rx); // the connected socket accepts no other sender
     }
 
     fn handle_timeout(&mut self, now: Time) {

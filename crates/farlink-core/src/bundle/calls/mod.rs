@@ -111,7 +111,7 @@ impl Calls {
             }
             Plan::Random { .. } if dials => {
                 self.dialler.begin_bundle(Time::ZERO, &mut self.reaction);
-                self.obey(Time::ZERO);
+                self.carry_out_orders(Time::ZERO);
                 self.reaction.changes.clear();
             }
             Plan::Random { .. } => {
@@ -183,7 +183,7 @@ impl Calls {
             }
             &Plan::Random { detection, failure } => self.go_on(index, at, (detection, failure)),
         }
-        self.obey(at);
+        self.carry_out_orders(at);
         changes.append(&mut self.reaction.changes);
         true
     }
@@ -212,7 +212,7 @@ impl Calls {
     }
 
     /// Carries out the dialler's orders.
-    fn obey(&mut self, at: Time) {
+    fn carry_out_orders(&mut self, at: Time) {
         for order in self.reaction.orders.drain(..) {
             match order {
                 Order::Dial(index) => {

@@ -12,10 +12,10 @@ use super::write_times::WriteTimes;
 /// The position up to which a stream was given up, the peer's acknowledgement of it, and the bytes to report to the
 /// application. Without a deadline it is empty and costs nothing. `[V3]`
 #[derive(Clone, Debug)]
-pub(super) struct Forward(Option<Box<Given>>);
+pub(super) struct Forward(Option<Box<Abandoned>>);
 
 #[derive(Clone, Debug, Default)]
-struct Given {
+struct Abandoned {
     write_times: WriteTimes,
     /// The age of all data before this position was checked.
     seen: u64,
@@ -23,12 +23,12 @@ struct Given {
     to: u64,
     /// The latest cumulative acknowledgement (ACK number 0).
     acknowledged: u64,
-    /// Whether the peer must be told at once: it was not told yet, or the link has come up again since.
+    /// Whether the notice is urgent: it was not sent yet, or the link has come up again since.
     is_urgent: bool,
     /// Whether an answer is due, because sent data was given up or the peer was informed.
     is_awaited: bool,
     /// The last position that the peer was asked to skip to, and when; `None` while there is nothing to skip.
-    told: Option<(u64, Time)>,
+    notice: Option<(u64, Time)>,
     /// Interval between two such notices.
     spacing: Time,
     /// Ranges that were given up without having been sent and that the peer has not skipped yet.
@@ -41,13 +41,15 @@ struct Given {
     skipped: u64,
     /// Those of them that had been sent.
     skipped_sent: u64,
-    /// Bytes given up that the application was not told of yet.
+    /// Bytes given up that were not reported to the application yet.
     expired: u64,
 }
 
 impl Forward {
     pub(super) fn new(config: &AerotpConfig) -> Self {
-        Forward(config.deadline_s.map(|deadline| Box::new(Given::new(deadline.time(), config.mack_timeout_s.time()))))
+        Forward(
+            config.deadline_s.map(|deadline| Box::new(Abandoned::new(deadline.time(), config.mack_timeout_s.time()))),
+        )
     }
 
     /// The stream was written up to a position.
@@ -129,12 +131,12 @@ impl Forward {
         self.0.as_ref().map_or(Time::NEVER, |given| given.alone_at(patience))
     }
 
-    /// Returns the position to tell the peer, if there is a notice and `room` bytes suffice for it.
+    /// Returns the position for a notice, if one is due and `room` bytes suffice for it.
     #[inline]
     pub(super) fn tell(&mut self, now: Time, room: u32) -> Option<u64> {
         let given = self.0.as_mut().filter(|given| given.is_pending() && room >= u32::from(FORWARD_BYTES))?;
         (given.is_urgent, given.is_awaited) = (false, true);
-        given.told = Some((given.target(), now));
+        given.notice = Some((given.target(), now));
         Some(given.target())
     }
 
@@ -153,15 +155,15 @@ impl Forward {
         }
     }
 
-    /// Bytes given up that the application was not told of yet.
+    /// Bytes given up that were not reported to the application yet.
     pub(super) fn take_expired(&mut self) -> u64 {
         self.0.as_mut().map_or(0, |given| std::mem::take(&mut given.expired))
     }
 }
 
-impl Given {
+impl Abandoned {
     fn new(deadline: Time, spacing: Time) -> Self {
-        Given { write_times: WriteTimes::new(Some(deadline)), spacing, ..Given::default() }
+        Abandoned { write_times: WriteTimes::new(Some(deadline)), spacing, ..Abandoned::default() }
     }
 
     fn expire(&mut self, now: Time) -> Option<u64> {
@@ -183,13 +185,13 @@ impl Given {
         self.to > self.acknowledged
     }
 
-    /// The position that the peer can be told: not beyond the range of sequence numbers that can be compared.
+    /// The position for the notice: not beyond the range of sequence numbers that can be compared.
     fn target(&self) -> u64 {
         self.to.min(self.acknowledged + LARGEST_BUFFER)
     }
 
     fn is_wanted(&self, now: Time) -> bool {
-        let is_time = self.told.is_none_or(|(_, at)| now >= at + self.spacing);
+        let is_time = self.notice.is_none_or(|(_, at)| now >= at + self.spacing);
         self.is_pending() && (self.is_urgent || is_time)
     }
 
@@ -197,9 +199,9 @@ impl Given {
         if !self.is_pending() {
             return Time::NEVER;
         }
-        match self.told {
-            Some((told, at)) if !self.is_urgent => {
-                at + if told < self.target() { self.spacing } else { patience.max(self.spacing) }
+        match self.notice {
+            Some((position, at)) if !self.is_urgent => {
+                at + if position < self.target() { self.spacing } else { patience.max(self.spacing) }
             }
             _ => Time::ZERO,
         }
@@ -209,7 +211,7 @@ impl Given {
         self.acknowledged = self.acknowledged.max(position);
         self.write_times.forget(self.acknowledged);
         if !self.is_pending() {
-            (self.is_urgent, self.is_awaited, self.told) = (false, false, None);
+            (self.is_urgent, self.is_awaited, self.notice) = (false, false, None);
         }
         while let Some((from, to)) = self.unsent.front_mut()
             && *from < self.acknowledged
@@ -246,7 +248,7 @@ mod tests {
 
     /// Two seconds for each byte; 300 bytes were written at once, 100 a second later.
     fn forward() -> Forward {
-        let mut forward = Forward(Some(Box::new(Given::new(seconds(2), SPACING))));
+        let mut forward = Forward(Some(Box::new(Abandoned::new(seconds(2), SPACING))));
         forward.on_written(Time::ZERO, 300);
         forward.on_written(seconds(1), 400);
         forward
@@ -315,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_notice_stays_within_comparable_numbers() {
-        let mut forward = Forward(Some(Box::new(Given::new(seconds(2), SPACING))));
+        let mut forward = Forward(Some(Box::new(Abandoned::new(seconds(2), SPACING))));
         forward.on_written(Time::ZERO, 3 << 30);
         assert_eq!(forward.expire(seconds(2)), Some(3 << 30));
         forward.give_up_unsent(0, 3 << 30);

@@ -32,7 +32,7 @@ const ROUND_TRIPS: f64 = 8.0;
 /// Requests are a quarter of a round trip apart, because one may be lost. After this many unsuccessful ones, the
 /// interval doubles with each further one, up to 2^6 times.
 const APART: u64 = 4;
-const PATIENT_AFTER: u32 = 7;
+const DOUBLED_AFTER: u32 = 7;
 const MOST_DOUBLINGS: u32 = 6;
 
 impl WindowRequests {
@@ -48,7 +48,7 @@ impl WindowRequests {
             return;
         }
         self.wanted = Some((ROUND_TRIPS * in_round_trip) as u64);
-        let doublings = self.in_vain.saturating_sub(PATIENT_AFTER).min(MOST_DOUBLINGS);
+        let doublings = self.in_vain.saturating_sub(DOUBLED_AFTER).min(MOST_DOUBLINGS);
         self.next = now + Time::from_ps(left.answer.as_ps() / APART).times(1 << doublings);
         self.in_vain += 1;
     }

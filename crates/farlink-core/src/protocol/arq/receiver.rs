@@ -407,7 +407,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     /// Whether too many requests in a row were unsuccessful.
-    pub(super) fn is_hopeless(&self) -> bool {
+    pub(super) fn has_reached_limit(&self) -> bool {
         self.timeouts_in_a_row >= self.max_timeouts
     }
 

@@ -208,7 +208,7 @@ impl<D: Payload> Endpoint for Station<D> {
         }
         self.sender.handle_timeout(now);
         self.receiver.handle_timeout(now);
-        if self.sender.is_hopeless() || self.receiver.is_hopeless() {
+        if self.sender.has_reached_limit() || self.receiver.has_reached_limit() {
             self.abort(Abort::TooManyRetries);
         }
     }

@@ -148,18 +148,18 @@ impl<D: Payload> StpConnection<D> {
     }
 
     /// Whether there is data that a POLL would ask about.
-    fn is_in_need(&self) -> bool {
+    fn needs_poll(&self) -> bool {
         self.tx.is_outstanding() || self.tx.is_shut_out()
     }
 
     fn handle_stat(&mut self, now: Time, stat: &Pdu<D>) {
-        let Some(is_latest) = self.polling.is_of_ours(stat.poll) else { return };
+        let Some(is_latest) = self.polling.is_own_poll(stat.poll) else { return };
         let Some(effect) = self.tx.on_stat(stat, self.polling.number) else { return };
         self.repairs += u64::from(effect.has_loss);
         if is_latest {
             let elapsed_us = clock(now).wrapping_sub(stat.clock);
             self.timer.sample(now, Time::from_ps(u64::from(elapsed_us) * PS_PER_US));
-            self.polling.on_answer(now, stat.poll, self.is_in_need());
+            self.polling.on_answer(now, stat.poll, self.needs_poll());
             self.note_answer(now);
         }
         self.note_progress();

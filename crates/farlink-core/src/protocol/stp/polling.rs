@@ -3,7 +3,7 @@
 use crate::time::Time;
 
 /// Default number of POLLs per window; between two of them a sender sends at least `LEAST_PACKETS` packets.
-const QUESTIONS_PER_WINDOW: u64 = 4;
+const POLLS_PER_WINDOW: u64 = 4;
 const LEAST_PACKETS: u64 = 25;
 
 /// The POLLs of one direction.
@@ -72,7 +72,7 @@ impl Polling {
         if !self.is_silent {
             // The length of a STAT grows with the window, so a fixed number of POLLs per window keeps the cost per packet
             // constant.
-            let every = self.every.unwrap_or_else(|| LEAST_PACKETS.max(outstanding / QUESTIONS_PER_WINDOW));
+            let every = self.every.unwrap_or_else(|| LEAST_PACKETS.max(outstanding / POLLS_PER_WINDOW));
             self.is_due |= self.data_since >= every;
             if self.at == Time::NEVER {
                 self.at = now + self.interval;
@@ -115,7 +115,7 @@ impl Polling {
 
     /// Checks the number of the POLL that a STAT answers: `None` if there was no such POLL, otherwise whether it is the latest
     /// answer so far.
-    pub(super) fn is_of_ours(&self, number: u32) -> Option<bool> {
+    pub(super) fn is_own_poll(&self, number: u32) -> Option<bool> {
         let ahead = number.wrapping_sub(self.answered) as i32;
         let was_sent = (self.number.wrapping_sub(number) as i32) >= 0 && number != 0;
         was_sent.then_some(ahead > 0)
@@ -269,7 +269,7 @@ mod tests {
             polling.send(Time::ZERO);
         }
         polling.on_answer(Time::ZERO, 2, true);
-        let answers = [0, 1, 2, 3, 4].map(|number| polling.is_of_ours(number));
+        let answers = [0, 1, 2, 3, 4].map(|number| polling.is_own_poll(number));
         assert_eq!(answers, [None, Some(false), Some(false), Some(true), None]);
     }
 }

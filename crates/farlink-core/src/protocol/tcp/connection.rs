@@ -324,7 +324,7 @@ impl<D: Payload> Endpoint for TcpConnection<D> {
         if !self.is_holding_back(now) {
             span = self.window.next_clear();
             if span.is_none() && self.window.needs_look {
-                span = self.look_closely(now);
+                span = self.next_span_by_variant(now);
             }
         }
         let (packet, ecn) = match span {

@@ -346,7 +346,7 @@ impl Express for TcpConnection<Virtual> {
             if !is_data {
                 return Plain::Ask;
             }
-            span = self.look_closely(now);
+            span = self.next_span_by_variant(now);
         }
         let plain = if let Some(span) = span {
             let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);

@@ -22,7 +22,7 @@ impl<D: Payload> TcpConnection<D> {
 
     /// Chooses the segment in unusual cases: retransmissions, recovery, SYN and FIN, the last segment, a closed window.
     #[inline(never)]
-    pub(super) fn look_closely(&mut self, now: Time) -> Option<Span> {
+    pub(super) fn next_span_by_variant(&mut self, now: Time) -> Option<Span> {
         if self.state == State::Aborted {
             return None;
         }

@@ -30,7 +30,7 @@ mod extended {
     /// In a MACK: bytes skipped so far (4).
     pub(super) const SKIPPED: u8 = 3;
     /// A receiver that does not know a type with this bit drops the segment; other unknown types are skipped. `[L6]`
-    pub(super) const MUST_BE_KNOWN: u8 = 0x80;
+    pub(super) const CRITICAL: u8 = 0x80;
 }
 
 /// The flags of a segment, including those that its fields imply. With parity there is always a check, because without one a
@@ -181,7 +181,7 @@ fn read_extended<D>(segment: &mut Segment<D>, mut bytes: &[u8]) -> Result<(), Re
             (extended::FORWARD, &[a, b, c, d]) => segment.forward = Some(u32::from_be_bytes([a, b, c, d])),
             (extended::SKIPPED, &[a, b, c, d]) => segment.skipped = Some(u32::from_be_bytes([a, b, c, d])),
             (extended::CLASS | extended::FORWARD | extended::SKIPPED, _) => return Err(Refusal::Field),
-            _ if kind & extended::MUST_BE_KNOWN != 0 => return Err(Refusal::UnknownField),
+            _ if kind & extended::CRITICAL != 0 => return Err(Refusal::UnknownField),
             _ => {}
         }
     }

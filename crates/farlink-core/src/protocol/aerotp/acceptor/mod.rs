@@ -142,7 +142,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     pub fn handle_timeout(&mut self, now: Time) {
         for Accepted { connection, .. } in self.connections.values_mut() {
             connection.handle_timeout(now);
-            if connection.is_half_open() && now >= connection.last_heard() + self.config.give_up_after_s.time() {
+            if connection.is_half_open() && now >= connection.last_received() + self.config.give_up_after_s.time() {
                 connection.abort(Abort::NoAnswer); // `[H5]`
             }
         }

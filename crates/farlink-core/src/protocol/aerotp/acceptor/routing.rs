@@ -120,7 +120,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         let (mut count, mut quietest) = (0, None);
         for it in half_open {
             count += 1;
-            let heard = it.connection.last_heard();
+            let heard = it.connection.last_received();
             if quietest.as_ref().is_none_or(|(least, _)| heard < *least) {
                 quietest = Some((heard, &mut it.connection));
             }
@@ -136,7 +136,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         if self.connections.len() >= self.limits.connections {
             // `[H4]`
             let ended = self.connections.iter().filter(|(_, it)| it.connection.has_ended());
-            let Some((&oldest, _)) = ended.min_by_key(|(_, it)| it.connection.last_heard()) else { return false };
+            let Some((&oldest, _)) = ended.min_by_key(|(_, it)| it.connection.last_received()) else { return false };
             self.remove(oldest);
         }
         true
@@ -146,7 +146,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// open no connection. `[H5]`
     pub fn remove(&mut self, handle: Handle) {
         let Some(Accepted { address, connection }) = self.connections.remove(&handle) else { return };
-        let until = connection.last_heard() + self.config.listen_timeout();
+        let until = connection.last_received() + self.config.listen_timeout();
         if let Entry::Occupied(mut last) = self.addresses.entry(address)
             && matches!(last.get(), Last::Kept(kept) if *kept == handle)
         {
@@ -177,7 +177,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     pub(super) fn forget(&mut self, now: Time) {
         let quiet = self.config.listen_timeout();
         self.connections.retain(|_, Accepted { connection, .. }| {
-            !connection.is_closed() || !connection.has_told_end() || now < connection.last_heard() + quiet
+            !connection.is_closed() || !connection.has_told_end() || now < connection.last_received() + quiet
         });
         let connections = &self.connections;
         self.addresses.retain(|_, last| match last {
@@ -189,11 +189,11 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// When a connection has something to do.
     pub(super) fn timeout_of(&self, connection: &Connection<D>) -> Time {
         if connection.is_closed() {
-            return connection.last_heard() + self.config.listen_timeout();
+            return connection.last_received() + self.config.listen_timeout();
         }
         let own = connection.poll_timeout().unwrap_or(Time::NEVER);
         if connection.is_half_open() {
-            own.min(connection.last_heard() + self.config.give_up_after_s.time())
+            own.min(connection.last_received() + self.config.give_up_after_s.time())
         } else {
             own
         }

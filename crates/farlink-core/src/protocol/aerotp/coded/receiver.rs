@@ -56,11 +56,11 @@ pub(in super::super) struct Receiver<D> {
 const REPEATS: u32 = 2;
 /// Largest number of blocks in an acknowledgement: the first ones, those for which symbols have arrived, and those that were
 /// completed. `[K6]`
-const MOST_WANTING: usize = 12;
+const MOST_INCOMPLETE: usize = 12;
 const MOST_FIRST: usize = 3;
 const MOST_DONE: usize = 3;
 /// Number of acknowledgements after each arrival that list its block; all but one may be lost.
-const TELLINGS: u32 = 3;
+const REPORTS_PER_ARRIVAL: u32 = 3;
 /// Largest number of blocks that are kept; a sender has no reason to have more of them in flight. `[K8]`
 const MOST_BLOCKS: usize = 1024;
 /// Largest number of unread gaps; they are at least a symbol apart.
@@ -203,7 +203,7 @@ impl<D: Payload> Receiver<D> {
         match self.blocks.get_mut(at).filter(|block| block.place.start < end) {
             Some(block) => {
                 block.add_source(position, &payload);
-                block.tellings = TELLINGS;
+                block.tellings = REPORTS_PER_ARRIVAL;
             }
             None => {
                 self.loose_bytes += payload.len() as u64;
@@ -219,7 +219,7 @@ impl<D: Payload> Receiver<D> {
     fn put_repair(&mut self, start: u64, index: u32, payload: D) -> bool {
         let Ok(at) = self.blocks.binary_search_by_key(&start, |block| block.place.start) else { return false };
         let bytes = payload.len() as u64;
-        self.blocks[at].tellings = TELLINGS;
+        self.blocks[at].tellings = REPORTS_PER_ARRIVAL;
         // The first block always has room, so that it completes some time and the next one becomes the first. `[K8]`
         let has_room =
             self.repair_bytes + bytes <= self.room.bytes() && self.repair_count < most_pieces(self.room.bytes());
@@ -333,7 +333,7 @@ impl<D: Payload> Receiver<D> {
             mack.edges.push(number(start), 0);
         }
         let is_told = |(index, block): &(usize, &mut Inbound<D>)| *index < MOST_FIRST || block.tellings > 0;
-        for (_, block) in self.blocks.iter_mut().enumerate().filter(is_told).take(MOST_WANTING) {
+        for (_, block) in self.blocks.iter_mut().enumerate().filter(is_told).take(MOST_INCOMPLETE) {
             block.tellings = block.tellings.saturating_sub(1);
             mack.edges.push(number(block.place.start), block.missing());
         }

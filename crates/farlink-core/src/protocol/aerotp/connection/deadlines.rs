@@ -44,6 +44,6 @@ impl<D: Payload> Connection<D> {
     /// LISTEN_TO: until when a closed connection answers a peer that does not know that it is closed. `[C18]`
     pub(in super::super) fn answers_until(&self) -> Time {
         let is_done = self.lifecycle.is_over() && self.pending_events.has_told_closed;
-        if is_done { self.last_heard + self.config.listen_timeout() } else { Time::NEVER }
+        if is_done { self.last_received + self.config.listen_timeout() } else { Time::NEVER }
     }
 }

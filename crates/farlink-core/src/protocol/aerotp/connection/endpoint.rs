@@ -55,7 +55,7 @@ impl<D: Payload> Connection<D> {
 
     /// Takes a segment that belongs to the connection.
     pub(super) fn take(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
-        (self.last_sign, self.last_heard, self.asked) = (now, now, None);
+        (self.last_sign, self.last_received, self.asked) = (now, now, None);
         if let Integrity::Mended { bits } = rx.integrity {
             self.receiving.on_mended(bits);
         }
@@ -79,7 +79,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             return;
         }
         if self.may_send() {
-            self.abort(Abort::PeerRestarted); // nobody makes the next connection
+            self.abort(Abort::PeerRestarted); // no owner creates the next connection
         }
         self.refuse(segment);
     }

@@ -168,7 +168,7 @@ impl<D: Payload> Connection<D> {
         } else if self.lifecycle.is_peer_ended() && self.sending.is_all_acknowledged() {
             // Only the acknowledgement of the end is missing, and the peer that would send it is gone.
             self.lifecycle.on_mack(true);
-            self.last_heard = now;
+            self.last_received = now;
         } else {
             self.abort(Abort::Reset);
         }

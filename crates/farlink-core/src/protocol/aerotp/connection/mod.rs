@@ -71,7 +71,7 @@ pub struct Connection<D> {
     high_water_marks: HighWaterMarks<u64>,
     /// When the last segment was sent or received.
     last_sign: Time,
-    last_heard: Time,
+    last_received: Time,
     is_question_due: bool,
     /// Since when a segment that needs an answer is unanswered.
     asked: Option<Time>,
@@ -183,7 +183,7 @@ impl<D: Payload> Connection<D> {
             first_sent: None,
             high_water_marks: HighWaterMarks::of_own_stream(),
             last_sign: Time::ZERO,
-            last_heard: Time::ZERO,
+            last_received: Time::ZERO,
             is_question_due: false,
             asked: None,
             end_sent: None,
@@ -260,8 +260,8 @@ impl<D: Payload> Connection<D> {
     }
 
     /// When the last segment of the peer was accepted.
-    pub(super) fn last_heard(&self) -> Time {
-        self.last_heard
+    pub(super) fn last_received(&self) -> Time {
+        self.last_received
     }
 
     /// Whether the peer opened it and has not yet shown that it receives this side's segments. `[B7]`

@@ -28,7 +28,7 @@ pub(super) enum Without {
 
 /// How many failures may happen on a path through the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Troubles {
+struct Faults {
     losses: u8,
     copies: u8,
     crashes: u8,
@@ -39,7 +39,7 @@ struct Setting {
     opens: Opens,
     /// Number of bytes of each side's stream; during the opening, each is sent in a segment of its own.
     bytes: [u8; 2],
-    troubles: Troubles,
+    faults: Faults,
     /// Largest number of packets in flight to each side.
     most_under_way: usize,
     keep_alive: bool,
@@ -86,7 +86,7 @@ struct World {
     seen: [Seen; 2],
     /// How much of the stream of each side's present incarnation was read by the other side.
     read: [u8; 2],
-    left: Troubles,
+    left: Faults,
     wrong: Option<&'static str>,
 }
 
@@ -146,7 +146,7 @@ impl Setting {
             under_way: Vec::new(),
             seen: [Seen::default(); 2],
             read: [0; 2],
-            left: self.troubles,
+            left: self.faults,
             wrong: None,
         };
         for side in [0, 1] {
@@ -235,7 +235,7 @@ impl Setting {
                 return Err(wrong.into());
             }
             if world.is_over() {
-                let is_well = world.left.crashes < self.troubles.crashes || world.is_complete(self);
+                let is_well = world.left.crashes < self.faults.crashes || world.is_complete(self);
                 return if is_well { Ok(()) } else { Err(format!("it ends with {:?}", world.seen)) };
             }
             let timers = [0, 1].map(|side| world.ends[side].poll_timeout().unwrap_or(Time::NEVER));
@@ -430,7 +430,7 @@ impl Model for Setting {
 const CALM: Setting = Setting {
     opens: Opens::Sender,
     bytes: [2, 1],
-    troubles: Troubles { losses: 1, copies: 1, crashes: 0 },
+    faults: Faults { losses: 1, copies: 1, crashes: 0 },
     most_under_way: 2,
     keep_alive: false,
     deadline: false,
@@ -463,23 +463,18 @@ fn most_states() -> usize {
 }
 
 fn settings() -> [(&'static str, Setting); 7] {
-    let crash = Troubles { losses: 1, copies: 1, crashes: 1 };
-    let few = Troubles { losses: 1, copies: 0, crashes: 0 };
+    let crash = Faults { losses: 1, copies: 1, crashes: 1 };
+    let few = Faults { losses: 1, copies: 0, crashes: 0 };
     [
-        ("one packet under way each way", Setting { bytes: [1, 0], troubles: few, most_under_way: 1, ..CALM }),
+        ("one packet under way each way", Setting { bytes: [1, 0], faults: few, most_under_way: 1, ..CALM }),
         ("one opens", CALM),
         ("what is written becomes too old", Setting { deadline: true, ..CALM }),
         ("both open", Setting { opens: Opens::Both, ..CALM }),
-        ("one opens, either side may crash", Setting { troubles: crash, keep_alive: true, ..CALM }),
-        ("both open, either side may crash", Setting { opens: Opens::Both, troubles: crash, keep_alive: true, ..CALM }),
+        ("one opens, either side may crash", Setting { faults: crash, keep_alive: true, ..CALM }),
+        ("both open, either side may crash", Setting { opens: Opens::Both, faults: crash, keep_alive: true, ..CALM }),
         (
             "both may crash",
-            Setting {
-                bytes: [1, 1],
-                troubles: Troubles { losses: 1, copies: 0, crashes: 2 },
-                keep_alive: true,
-                ..CALM
-            },
+            Setting { bytes: [1, 1], faults: Faults { losses: 1, copies: 0, crashes: 2 }, keep_alive: true, ..CALM },
         ),
     ]
 }
@@ -495,11 +490,11 @@ fn connections_end_and_deliver_in_order_whatever_the_network_does() {
 /// The checker must find a failure for each rule that is switched off; otherwise finding none would prove nothing.
 #[test]
 fn every_rule_is_needed() {
-    let crash = Troubles { losses: 0, copies: 0, crashes: 1 };
+    let crash = Faults { losses: 0, copies: 0, crashes: 1 };
     for (without, setting) in [
         (Without::DuplicateFilter, CALM),
         (Without::AfinTimer, CALM),
-        (Without::Tags, Setting { troubles: crash, keep_alive: true, ..CALM }),
+        (Without::Tags, Setting { faults: crash, keep_alive: true, ..CALM }),
     ] {
         let (_, found) =
             explore(&format!("without {without:?}"), Setting { without: Some(without), ..setting }, 100_000);

@@ -89,7 +89,7 @@ impl<D: Payload> Receiver<D> {
             self.echo = Some((timestamp, now));
         }
         if is_opening && now >= self.opening.at {
-            self.opening.on_said(now);
+            self.opening.on_notice_sent(now);
             self.is_due = true;
         }
         if let Some(report) = self.report.as_mut().filter(|report| now >= report.next) {

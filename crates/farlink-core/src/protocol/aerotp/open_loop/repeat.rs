@@ -22,7 +22,7 @@ impl Repeat {
     }
 
     /// The message was sent.
-    pub(super) fn on_said(&mut self, now: Time) {
+    pub(super) fn on_notice_sent(&mut self, now: Time) {
         self.at = now + self.wait;
         self.wait = self.wait.times(2).min(self.longest);
     }
@@ -38,7 +38,7 @@ mod tests {
         let mut said = vec![];
         for _ in 0..6 {
             said.push(repeat.at.as_secs_f64());
-            repeat.on_said(repeat.at);
+            repeat.on_notice_sent(repeat.at);
         }
         assert_eq!(said, [0.0, 1.0, 3.0, 7.0, 15.0, 23.0]);
     }

@@ -94,7 +94,7 @@ impl<D: Payload> Sender<D> {
             return None;
         }
         if self.ended.is_some() {
-            self.repeat.on_said(now);
+            self.repeat.on_notice_sent(now);
             let position = self.next - 1;
             return Some(Outgoing { position, payload: D::default(), is_end: true, repair: None });
         }
@@ -122,7 +122,7 @@ impl<D: Payload> Sender<D> {
         self.write_times.forget(self.next);
         if is_end {
             self.ended = Some(now);
-            self.repeat.on_said(now);
+            self.repeat.on_notice_sent(now);
         }
         Some(Outgoing { position, payload, is_end, repair: None })
     }

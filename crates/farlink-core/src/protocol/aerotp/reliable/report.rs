@@ -24,13 +24,13 @@ struct Arrival {
 }
 
 /// How many times each arrival is reported, because acknowledgements may be lost.
-const TELLINGS: u8 = 3;
+const REPORTS_PER_ARRIVAL: u8 = 3;
 /// Number of arrivals that are kept.
 const MOST_ARRIVALS: usize = 192;
 /// Largest number of blocks in a list, which leaves room for the gaps between them.
 const MOST_BLOCKS: usize = MOST_EDGES / 4;
 /// Number of unreported arrivals that make an acknowledgement due.
-const MOST_UNTOLD: usize = MOST_BLOCKS / 2;
+const MOST_UNREPORTED: usize = MOST_BLOCKS / 2;
 
 impl Report {
     /// Adds an arrival out of order.
@@ -43,7 +43,7 @@ impl Report {
 
     /// Whether an acknowledgement is due for it.
     pub(super) fn is_pressing(&self) -> bool {
-        self.recent.iter().rev().take_while(|arrival| arrival.told == 0).count() >= MOST_UNTOLD
+        self.recent.iter().rev().take_while(|arrival| arrival.told == 0).count() >= MOST_UNREPORTED
     }
 
     /// Writes the list of blocks, with positions converted to sequence numbers.
@@ -76,9 +76,9 @@ impl Report {
 
     /// The blocks to list, in ascending order.
     fn choose<D: Payload>(&mut self, data: &Reorder<D>) -> Vec<(u64, u64)> {
-        self.recent.retain(|arrival| arrival.told < TELLINGS && arrival.position >= data.next);
+        self.recent.retain(|arrival| arrival.told < REPORTS_PER_ARRIVAL && arrival.position >= data.next);
         let mut blocks: Vec<(u64, u64)> = Vec::with_capacity(MOST_BLOCKS);
-        for told in 0..TELLINGS {
+        for told in 0..REPORTS_PER_ARRIVAL {
             for arrival in self.recent.iter_mut().rev().filter(|arrival| arrival.told == told) {
                 let at = blocks.partition_point(|block| block.1 <= arrival.position);
                 let is_listed = blocks.get(at).is_some_and(|block| block.0 <= arrival.position);
@@ -91,11 +91,11 @@ impl Report {
                 }
                 // An arrival that is reported now is not considered again; the next round takes those that were reported once
                 // more often.
-                arrival.told = told + 1 + TELLED_NOW;
+                arrival.told = told + 1 + REPORTED_NOW;
             }
         }
         for arrival in &mut self.recent {
-            arrival.told %= TELLED_NOW;
+            arrival.told %= REPORTED_NOW;
         }
         if blocks.is_empty() {
             blocks.extend(data.early_start().and_then(|start| data.block_around(start)));
@@ -105,7 +105,7 @@ impl Report {
 }
 
 /// Marks an arrival that the present list reports.
-const TELLED_NOW: u8 = 16;
+const REPORTED_NOW: u8 = 16;
 
 #[cfg(test)]
 mod tests {

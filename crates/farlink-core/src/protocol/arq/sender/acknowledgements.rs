@@ -51,7 +51,7 @@ impl<D: Payload> Sender<D> {
         }
         self.advance();
         self.timeouts_in_a_row = 0;
-        self.last_heard = now;
+        self.last_activity = now;
         self.is_enquiry_due = false;
         //= https://www.rfc-editor.org/rfc/rfc7323#section-4.1
         //# A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the segment

@@ -13,7 +13,7 @@ impl<D: Payload> Sender<D> {
         let rto = self.rto.rto();
         if self.timer_side == TimerSide::Receiver {
             let is_silent = self.unacknowledged > 0 && !self.is_enquiry_due && !self.wants_to_send();
-            return if is_silent { self.last_heard + rto } else { Time::NEVER };
+            return if is_silent { self.last_activity + rto } else { Time::NEVER };
         }
         if self.mode == Mode::SelectiveRepeat {
             return self.transmissions.front().map_or(Time::NEVER, |&(_, sent)| sent + rto);
@@ -105,7 +105,7 @@ impl<D: Payload> Sender<D> {
                 return; // all later frames are retransmitted with it
             }
         }
-        self.last_heard = now;
+        self.last_activity = now;
         self.drop_stale_transmissions();
     }
 

@@ -105,7 +105,7 @@ pub(super) struct Sender<D> {
     /// When the timer was last backed off; losses of frames sent before do not back it off again.
     backed_off: Option<Time>,
     /// Time of the latest transmission or progress, for a sender without a timer for frames.
-    last_heard: Time,
+    last_activity: Time,
     is_enquiry_due: bool,
     timeouts_in_a_row: u32,
     pub(super) timeouts: u64,
@@ -156,7 +156,7 @@ impl<D: Payload> Sender<D> {
             transmissions: VecDeque::new(),
             reported: Ranges::default(),
             backed_off: None,
-            last_heard: Time::ZERO,
+            last_activity: Time::ZERO,
             is_enquiry_due: false,
             timeouts_in_a_row: 0,
             timeouts: 0,
@@ -187,7 +187,7 @@ impl<D: Payload> Sender<D> {
     }
 
     /// Whether the limit of timeouts in a row is reached.
-    pub(super) fn is_hopeless(&self) -> bool {
+    pub(super) fn has_reached_limit(&self) -> bool {
         self.timeouts_in_a_row >= self.max_timeouts
     }
 
@@ -317,7 +317,7 @@ impl<D: Payload> Sender<D> {
         if self.mode == Mode::SelectiveRepeat && self.timer_side == TimerSide::Sender {
             self.transmissions.push_back((number, now));
         }
-        self.last_heard = now;
+        self.last_activity = now;
         let Some(slot) = self.slots.get_mut((number - self.una) as usize) else { return frame };
         if slot.state == State::Waiting {
             slot.state = State::UnderWay;
@@ -358,7 +358,7 @@ impl<D: Payload> Sender<D> {
         if !std::mem::take(&mut self.is_enquiry_due) || self.slots.is_empty() {
             return None;
         }
-        self.last_heard = now;
+        self.last_activity = now;
         Some(Frame { flags: Flags::ENQUIRY, number: self.numbers.on_wire(self.next()), ..Frame::default() })
     }
 }

@@ -79,7 +79,7 @@ impl<D: Payload> TcpConnection<D> {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# The sending TCP MUST NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet.
         self.window.is_cwnd_limited = false;
-        if !self.window.heeds_mark(ack) {
+        if !self.window.reacts_to_mark(ack) {
             return;
         }
         let window = &mut self.window;

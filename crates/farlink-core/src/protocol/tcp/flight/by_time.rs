@@ -115,7 +115,7 @@ impl Flight {
     /// Only candidates are examined, oldest first, up to one that is recent enough.
     pub(in crate::protocol::tcp) fn next_late(&mut self, now: Time, patience: Time) -> Late {
         while let Some(&(serial, transmission)) = self.order.queue.front() {
-            if let Some(index) = self.in_question(serial, transmission) {
+            if let Some(index) = self.undecided(serial, transmission) {
                 //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
                 //# If RACK_sent_after(RACK.xmit_ts, RACK.end_seq, Segment.xmit_ts, Segment.end_seq):
                 //# remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()
@@ -154,7 +154,7 @@ impl Flight {
             return Some(self.mark_lost(0));
         }
         while let Some(&(serial, transmission)) = self.order.queue.front() {
-            let index = self.in_question(serial, transmission);
+            let index = self.undecided(serial, transmission);
             if index.is_some_and(|index| self.segments[index].at + self.recent.rtt + patience > now) {
                 return None;
             }
@@ -167,7 +167,7 @@ impl Flight {
     }
 
     /// The index of a segment whose latest transmission is this one and may still arrive.
-    fn in_question(&self, serial: u64, transmission: u64) -> Option<usize> {
+    fn undecided(&self, serial: u64, transmission: u64) -> Option<usize> {
         let index = serial.checked_sub(self.order.first_serial)? as usize;
         let sent = self.segments.get(index)?;
         (!sent.is_sacked && !sent.is_lost && sent.transmission == transmission).then_some(index)

@@ -115,7 +115,7 @@ impl Window {
 
     /// Whether an echo of a mark, with an acknowledgement of all data below `ack`, reports congestion for which the window has
     /// not been reduced.
-    pub(super) fn heeds_mark(&self, ack: u64) -> bool {
+    pub(super) fn reacts_to_mark(&self, ack: u64) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# TCP should not react to congestion indications more than once every window of data (or more loosely, more than
         //# once every round-trip time).
@@ -186,11 +186,11 @@ mod tests {
         // Half a window has left the network, and as much new data was sent; duplicates have enlarged the window.
         (window.nxt, window.max) = (3001, 3001);
         window.cwnd += 300.0;
-        assert!(window.heeds_mark(1501), "it is of this window, and the loss reduced nothing");
+        assert!(window.reacts_to_mark(1501), "it is of this window, and the loss reduced nothing");
         window.on_mark(&mut control);
         assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (1300.0, 1000.0, None));
         assert!(window.has_reduced, "the receiver is informed");
-        assert!(!window.heeds_mark(3001) && window.heeds_mark(3101), "once per window");
+        assert!(!window.reacts_to_mark(3001) && window.reacts_to_mark(3101), "once per window");
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         window.is_corruption = true;
         window.on_timeout(&mut control, true);
         assert_eq!((window.cwnd, window.ssthresh, window.phase, window.nxt), (2000.0, 5000.0, Phase::Loss, 1));
-        assert!(window.heeds_mark(101));
+        assert!(window.reacts_to_mark(101));
         window.on_mark(&mut control);
         assert_eq!(
             (window.cwnd, window.ssthresh),
@@ -216,11 +216,11 @@ mod tests {
         assert_eq!((window.cwnd, window.kept_ssthresh), (1000.0, None));
         (window.nxt, window.max) = (3001, 3001);
         window.is_corruption = true; // applies to losses from here on
-        assert!(!window.heeds_mark(2001));
+        assert!(!window.reacts_to_mark(2001));
         window.on_timeout(&mut control, true);
-        assert!(!window.heeds_mark(2101), "it is of the window that was halved");
+        assert!(!window.reacts_to_mark(2101), "it is of the window that was halved");
         window.phase = Phase::Open;
-        assert!(!window.heeds_mark(3001) && window.heeds_mark(3101));
+        assert!(!window.reacts_to_mark(3001) && window.reacts_to_mark(3101));
     }
 
     /// Congestion in addition to bit errors: its threshold is not replaced by the old one.
@@ -232,7 +232,7 @@ mod tests {
         window.is_corruption = false;
         window.on_timeout(&mut control, true);
         assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (100.0, 1000.0, None));
-        assert!(!window.heeds_mark(101), "reduced already");
+        assert!(!window.reacts_to_mark(101), "reduced already");
     }
 
     /// A timeout that ends a recovery is a further loss, whatever the duplicates of the recovery released.
@@ -309,7 +309,7 @@ mod tests {
         for congestion_control in [CongestionControl::Bbr, CongestionControl::Bbr3] {
             let (mut window, mut control) = under_way(congestion_control);
             window.ssthresh = 500.0; // as a scenario may set it
-            assert!(window.heeds_mark(101));
+            assert!(window.reacts_to_mark(101));
             window.on_mark(&mut control);
             assert_eq!((window.cwnd, window.has_reduced), (2000.0, true), "{congestion_control:?}");
         }

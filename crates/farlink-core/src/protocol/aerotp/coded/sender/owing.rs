@@ -9,10 +9,10 @@ use super::super::needed::needed;
 use super::{Sender, Transmission};
 
 /// Number of symbols sent to get a report on a block, if none has arrived although the whole block was sent.
-const MOST_UNTOLD: u32 = 32;
+const MOST_UNREPORTED: u32 = 32;
 /// `[K9]` Symbols for an incomplete block suffice with a failure probability that is smaller by this factor than that of a whole
 /// block: they cost less, and other blocks wait for it.
-const SURER_AGAIN: f64 = 8.0;
+const FAILURE_DIVISOR: f64 = 8.0;
 /// Completion probability of a block while more data waits.
 const EVEN: f64 = 0.5;
 
@@ -67,14 +67,14 @@ impl<D: Payload> Sender<D> {
             block.completion = match (is_first, is_idle) {
                 (true, false) => EVEN,
                 (true, true) => self.shape.completion,
-                (false, _) => 1.0 - (1.0 - self.shape.completion) / SURER_AGAIN,
+                (false, _) => 1.0 - (1.0 - self.shape.completion) / FAILURE_DIVISOR,
             };
         }
         if decides || block.owed > 0 {
             let all = needed(block.missing(), self.loss.of(bits as f64), block.completion);
             let mut more = all.saturating_sub(block.in_flight + block.unreported);
             if block.is_unreported || is_report_lost {
-                more = more.min(MOST_UNTOLD.saturating_sub(block.in_flight));
+                more = more.min(MOST_UNREPORTED.saturating_sub(block.in_flight));
             }
             block.owed = if decides { more } else { more.min(block.owed) };
         }

@@ -71,7 +71,7 @@ struct LeastRoundTrip {
 }
 
 /// Number of periods after which an older shortest round trip is forgotten.
-const PERIODS_IN_MIND: u32 = 16;
+const MEMORY_PERIODS: u32 = 16;
 /// Growth of the rate in a period without congestion: at the start, at the start above the estimate of the first burst, and
 /// later.
 const START_GROWTH: f64 = 2.0;
@@ -314,7 +314,7 @@ impl LeastRoundTrip {
 
     fn next_period(&mut self) {
         self.periods += 1;
-        if self.periods == PERIODS_IN_MIND {
+        if self.periods == MEMORY_PERIODS {
             (self.before, self.present, self.periods) = (self.present, Time::NEVER, 0);
         }
     }
