@@ -24,7 +24,7 @@ fn similar_remarks_are_shown_a_few_times_and_then_counted() {
     let one = |n: &'static str| (0, "link", n);
     let all = kept(&[one("a"), (0, "flow", "x"), one("b"), one("a"), one("c"), one("d"), one("e"), one("b")]);
     assert_eq!(all, ["a", "x", "b", "c", "link: 2 more points say the same with other figures"]);
-    // Of another rule, it is something else.
+    // Remarks of another rule are counted separately.
     assert_eq!(kept(&[one("a"), one("b"), one("c"), (1, "link", "d")]), ["a", "b", "c", "d"]);
     assert_eq!(
         kept(&[one("a"), one("b"), one("c"), one("d")])[3],

@@ -15,7 +15,7 @@ pub(super) enum Screened {
     Passed,
     /// The payload is damaged, and the mode does not deliver that. `[B8]`
     Damaged,
-    /// It is of a mode without connections where there are some, or the other way round.
+    /// Its mode has no connections but the listener's has, or the other way round.
     Stray,
     /// Its flags contradict its content. `[B3]`
     Malformed,

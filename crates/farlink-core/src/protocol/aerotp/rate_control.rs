@@ -1,4 +1,4 @@
-//! Where the rate of a connection is from.
+//! Where the rate of a connection comes from.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! When the sender polls.
+//! Decides when the sender polls.
 
 use crate::time::Time;
 

@@ -87,7 +87,7 @@ pub struct Arrived<D> {
 pub enum Refusal {
     /// The length differs from that in its header, or is too short for a segment. `[L7]`
     Length,
-    /// Of another version of AeroTP.
+    /// It belongs to another version of AeroTP.
     Version,
     /// Sealed: only a receiver with the key can read it.
     Sealed,

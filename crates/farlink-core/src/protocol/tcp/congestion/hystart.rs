@@ -266,7 +266,7 @@ mod tests {
         assert!(!cubic.wants_samples() && path.window.ssthresh == f64::INFINITY);
     }
 
-    /// Of an acknowledgement of 20 segments 8 count; with pacing, all count.
+    /// 8 of 20 segments in an acknowledgement count; with pacing, all count.
     #[test]
     fn bursts_of_growth_are_bounded_unless_paced() {
         for (pacing, expected) in [(false, 18.0), (true, 30.0)] {

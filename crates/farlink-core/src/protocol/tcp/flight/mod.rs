@@ -26,7 +26,7 @@ pub(super) struct Sent {
     /// Bytes delivered in all when it was sent, and when the latest of them was delivered.
     delivered: u64,
     delivered_at: Time,
-    /// When the segment was sent that was the latest delivered one.
+    /// When the segment was sent that had been delivered last at that time.
     first_sent_at: Time,
     /// Bytes declared lost in all when it was sent.
     lost: u64,

@@ -177,7 +177,7 @@ proptest! {
     #[test]
     fn bytes_are_conserved(steps in proptest::collection::vec(steps(), 1..100)) {
         let mut flight = Flight { base: 0, ..Flight::new(true) };
-        // Of each byte sent and not acknowledged: whether it is in flight, delivered or lost.
+        // State of each byte that was sent and not acknowledged: in flight, delivered or lost.
         let (mut bytes, mut una, mut end, mut delivered) = (BTreeMap::<u64, char>::new(), 0_u64, 0_u64, 0_u64);
         for (n, step) in steps.into_iter().enumerate() {
             let now = Time::from_millis(n as u64);
