@@ -186,7 +186,7 @@ mod tests {
     proptest! {
         /// Because quantiles are the middle of a bucket.
         #[test]
-        fn quantiles_are_within_half_a_bucket(us in 2.0..1e12_f64) {
+        fn a_single_delay_is_known_within_half_a_bucket(us in 2.0..1e12_f64) {
             let mut histogram = Histogram::default();
             histogram.record(Time::from_secs_f64(us * 1e-6), 1);
             let found = histogram.quantile(0.5).unwrap();
