@@ -6,7 +6,7 @@ use farlink_core::{Ecn, Time};
 
 /// Sees what passes the sender's interface and how the sender's state changes.
 pub trait Tracer {
-    /// Whether it wants every packet in full; if not, usual ones take a shortcut ([`farlink_core::Express`]).
+    /// Whether it wants every packet in full; if not, usual ones take a shortcut ([`tcp::trains`](farlink_core::protocol::tcp::trains)).
     const LOOKS: bool = true;
 
     /// A packet at the sender's interface, and its congestion codepoint: `direction` 1 is sent, 0 is received.
