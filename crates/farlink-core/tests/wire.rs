@@ -22,6 +22,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use crate::arq::network::lengths_of;
+
 /// Damage within this many consecutive bits never escapes the Internet checksum.
 const CERTAIN_WINDOW_BITS: u32 = 15;
 
@@ -350,10 +352,8 @@ proptest! {
     #[test]
     fn lengths_of_frames_stand_for_zeros(mut frame in frames(), envelope in envelopes()) {
         frame.payload.fill(0);
-        let Frame { blocks, payload, .. } = frame.clone();
-        let plain = Frame::from(&frame.plain());
+        let virtual_frame = lengths_of(&frame);
         let mut headers = Vec::new();
-        let virtual_frame = Frame { blocks, payload: Virtual(payload.len() as u32), ..plain };
         virtual_frame.encode_headers(&envelope, &mut headers);
         let whole = encoded(&frame, &envelope);
         prop_assert_eq!(&encoded(&virtual_frame, &envelope), &whole);
@@ -404,13 +404,24 @@ proptest! {
     fn aerotp_lengths_stand_for_zeros(mut segment in aerotp_segments(), envelope in envelopes()) {
         segment.payload.fill(0);
         let whole = encoded(&segment, &envelope);
+        let aerotp::Segment { tag, mode, class, flags, header_bytes, fec_words, sequence, .. } = segment;
+        let aerotp::Segment { timestamp, opening, mack, repair, forward, skipped, ref payload, .. } = segment;
+        let payload = Virtual(payload.len() as u32);
         let lengths = aerotp::Segment {
-            mack: segment.mack,
-            repair: segment.repair,
-            forward: segment.forward,
-            skipped: segment.skipped,
-            payload: Virtual(segment.payload.len() as u32),
-            ..aerotp::Segment::from(&segment.plain())
+            tag,
+            mode,
+            class,
+            flags,
+            header_bytes,
+            fec_words,
+            sequence,
+            timestamp,
+            opening,
+            mack,
+            repair,
+            forward,
+            skipped,
+            payload,
         };
         prop_assert_eq!(&encoded(&lengths, &envelope), &whole);
         let mut headers = Vec::new();

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::endpoint::{Damage, Endpoint, Integrity, Packet, Rx, Stream, Transmit};
 use crate::event::Event;
-use crate::express::{Express, PlainPacket};
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 use crate::protocol::Pace;
 use crate::time::Time;
 use crate::units::Count;
@@ -186,17 +185,6 @@ impl<D: Payload> Endpoint for Socket<D> {
     }
 }
 
-impl PlainPacket for Datagram<Virtual> {}
-
-impl Express for Socket<Virtual> {
-    type Plain = Datagram<Virtual>;
-
-    fn handle_plain(&mut self, now: Time, plain: &Datagram<Virtual>) -> bool {
-        self.handle_packet(now, plain, Rx::default());
-        true
-    }
-}
-
 impl<D: Payload> Stream<D> for Socket<D> {
     fn write(&mut self, _now: Time, data: &mut D) -> usize {
         let n = data.len();
@@ -223,6 +211,7 @@ impl<D: Payload> Stream<D> for Socket<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::payload::Virtual;
 
     #[test]
     fn cuts_a_write_into_datagrams_and_closes_when_they_are_out() {

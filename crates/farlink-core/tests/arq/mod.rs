@@ -3,7 +3,7 @@
 
 mod behaviour;
 mod length;
-mod network;
+pub(crate) mod network;
 mod refusals;
 
 use farlink_core::protocol::ProtocolConfig;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::correction::PacketCode;
 use farlink_core::protocol::Pairs;
-use farlink_core::protocol::arq::{ArqConfig, Flags, Frame, PlainFrame, Station};
-use farlink_core::{Damage, Endpoint, Event, Packet, Rx, Stream, Time};
+use farlink_core::protocol::arq::{ArqConfig, Blocks, Flags, Frame, Station};
+use farlink_core::{Damage, Endpoint, Event, Packet, Payload, Rx, Stream, Time, Virtual};
 
 use crate::pair::Content;
 
@@ -22,8 +22,30 @@ pub(crate) enum Fault {
     Flip(Vec<u32>),
 }
 
-/// A frame that left a side.
-pub(crate) type Sent = (Time, usize, PlainFrame, Vec<(u32, u32)>);
+/// A frame that left a side, without its blocks, and its blocks.
+pub(crate) type Sent = (Time, usize, Frame<Virtual>, Vec<(u32, u32)>);
+
+/// The frame with only the length of its payload.
+pub(crate) fn lengths_of<D: Payload>(frame: &Frame<D>) -> Frame<Virtual> {
+    let Frame { flags, number, position, skipped_bytes, ack, nak, nak_count, increment, .. } = *frame;
+    let Frame { timestamp, echo, header_bytes, parity_bytes, ref blocks, ref payload, .. } = *frame;
+    Frame {
+        flags,
+        number,
+        position,
+        skipped_bytes,
+        ack,
+        nak,
+        nak_count,
+        increment,
+        timestamp,
+        echo,
+        header_bytes,
+        parity_bytes,
+        blocks: blocks.clone(),
+        payload: Virtual(payload.len() as u32),
+    }
+}
 
 /// Delay of a network without faults.
 pub(crate) const ONE_WAY: Time = Time::from_millis(20);
@@ -130,7 +152,7 @@ impl<D: Content> Network<D> {
 
     fn send(&mut self, side: usize, frame: Frame<D>) {
         let blocks = frame.blocks.iter().map(|block| (block.left, block.right)).collect();
-        self.log.push((self.now, side, frame.plain(), blocks));
+        self.log.push((self.now, side, Frame { blocks: Blocks::default(), ..lengths_of(&frame) }, blocks));
         assert!(self.log.len() < self.most_sent, "this does not end");
         if self.is_cut[side] {
             return;

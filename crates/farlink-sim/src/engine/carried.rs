@@ -1,27 +1,26 @@
-//! How packets are kept while they are under way: what every packet has in one ring, what few have beside it.
+//! How packets are kept while they are under way: the fields of every packet in one ring, rare options beside it.
 //!
-//! A segment with all its options is three times as large as what a usual one needs, and copying it was the largest
-//! single cost of a packet.
+//! A TCP segment with all its options is three times as large as a usual one, and copying it was the largest single cost of a packet.
+//! Packets of other protocols are kept whole.
 
-use farlink_core::protocol::aerotp;
-use farlink_core::protocol::arq::{Blocks, Frame, PlainFrame};
-use farlink_core::protocol::stp::{Pdu, PlainPdu, Report};
-use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
-use farlink_core::protocol::udp::Datagram;
+use farlink_core::protocol::tcp::trains::{PlainSegment, Steps, Train};
+use farlink_core::protocol::tcp::{Flags, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
 use farlink_core::wire::Codec;
-use farlink_core::{Ecn, Packet, PlainPacket, Rx, Virtual};
+use farlink_core::{Ecn, Packet, Rx, Virtual};
 
 /// A packet type that links carry.
-pub(super) trait Carried: Load<Self> + Codec + 'static {
-    /// What every packet has; a packet by itself if there is nothing rare.
-    type Common: Load<Self> + PlainPacket;
-    /// What few packets have.
+pub(super) trait Carried: Load<Self> + Default + Codec + 'static {
+    /// The fields of every packet; the packet itself if it is kept whole.
+    type Common: Load<Self> + Default;
+    /// Rare options.
     type Rare: Clone;
+    /// Whether packets at equal distances are kept as one train.
+    const FORMS_TRAINS: bool = false;
 
-    /// A packet that has nothing rare.
-    fn plain(common: &Self::Common) -> Self;
+    /// A packet without rare options.
+    fn plain(common: Self::Common) -> Self;
 
-    /// Gives it what is rare.
+    /// Adds rare options.
     fn add(&mut self, rare: Self::Rare);
 
     /// Writes the congestion codepoint into the common part; `false` if that has no place for it.
@@ -36,23 +35,35 @@ pub(super) trait Carried: Load<Self> + Codec + 'static {
         Ecn::NotCapable
     }
 
-    /// The position in the stream that it acknowledges everything before, of a protocol whose sender takes three equal ones for a loss.
+    /// The packet `n` steps later in a train.
+    #[inline(always)]
+    fn ahead(common: &Self::Common, _step: u32, _n: u32) -> Self::Common {
+        common.clone()
+    }
+
+    /// Appends `next` to `train`; returns `false`, without any effect, if it does not continue it.
+    #[inline(always)]
+    fn couple(_train: &mut Train<Self::Common>, _next: &Train<Self::Common>) -> bool {
+        false
+    }
+
+    /// The stream position that it acknowledges, if its sender takes three equal acknowledgements for a loss.
     fn asks_for(&self) -> Option<u32> {
         None
     }
 
-    /// What acknowledges the same and nothing else.
+    /// A packet with the same acknowledgement and nothing else.
     fn duplicate(&self) -> Option<Self> {
         None
     }
 }
 
-/// A packet on its way into a link's ring: all of it, or one that is known to have nothing rare.
+/// A packet on its way into a link's ring: a whole one, or one without rare options.
 pub(super) trait Load<P: Carried>: Packet {
     /// Writes the common part into its place, field by field.
     fn write(&self, place: &mut P::Common);
 
-    /// What few packets have.
+    /// Its rare options.
     #[inline(always)]
     fn rare(&self) -> Option<P::Rare> {
         None
@@ -72,10 +83,11 @@ pub(super) struct TcpRare {
 impl Carried for Segment<Virtual> {
     type Common = PlainSegment;
     type Rare = TcpRare;
+    const FORMS_TRAINS: bool = true;
 
     #[inline(always)]
-    fn plain(common: &PlainSegment) -> Self {
-        let &PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags, ecn: _, sack } = common;
+    fn plain(common: PlainSegment) -> Self {
+        let PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags, ecn: _, sack } = common;
         let payload = Virtual(payload_bytes);
         Segment { seq, ack, flags, header_bytes, window, sack: sack.into(), payload, ..Segment::default() }
     }
@@ -98,6 +110,16 @@ impl Carried for Segment<Virtual> {
     #[inline(always)]
     fn ecn(common: &PlainSegment) -> Ecn {
         common.ecn
+    }
+
+    #[inline(always)]
+    fn ahead(common: &PlainSegment, step: u32, n: u32) -> PlainSegment {
+        common.ahead(step, n)
+    }
+
+    #[inline(always)]
+    fn couple(train: &mut Train<PlainSegment>, next: &Train<PlainSegment>) -> bool {
+        train.couple(next)
     }
 
     fn asks_for(&self) -> Option<u32> {
@@ -150,159 +172,41 @@ impl Load<Segment<Virtual>> for PlainSegment {
     }
 }
 
-/// A packet type that is kept as it is: for protocols whose packets are small, or that few runs use.
-macro_rules! kept_whole {
-    ($packet:ty) => {
-        impl Carried for $packet {
+/// Keeps the packets of a protocol whole, and runs its endpoints without shortcuts: for protocols whose packets are small, or that few
+/// scenarios use.
+macro_rules! whole {
+    ($packet:ty, $endpoint:ty) => {
+        impl carried::Carried for $packet {
             type Common = Self;
             type Rare = ();
 
             #[inline(always)]
-            fn plain(common: &Self) -> Self {
-                common.clone()
+            fn plain(common: Self) -> Self {
+                common
             }
 
             fn add(&mut self, _rare: ()) {}
         }
 
-        impl Load<$packet> for $packet {
+        impl carried::Load<$packet> for $packet {
             #[inline(always)]
             fn write(&self, place: &mut Self) {
                 *place = self.clone();
             }
         }
+
+        impl runs::Runs<$packet> for $endpoint {}
     };
 }
+pub(super) use whole;
 
-kept_whole!(Datagram<Virtual>);
-
-impl Carried for Frame<Virtual> {
-    type Common = PlainFrame;
-    type Rare = Blocks;
-
-    #[inline(always)]
-    fn plain(common: &PlainFrame) -> Self {
-        Frame::from(common)
-    }
-
-    fn add(&mut self, blocks: Blocks) {
-        self.blocks = blocks;
-    }
+/// Packets that form trains: this file has the packet's parts, `runs.rs` the endpoint's shortcuts.
+macro_rules! in_trains {
+    ($packet:ty, $endpoint:ty) => {};
 }
+pub(super) use in_trains;
 
-impl Load<Frame<Virtual>> for Frame<Virtual> {
-    #[inline(always)]
-    fn write(&self, place: &mut PlainFrame) {
-        *place = self.plain();
-    }
-
-    #[inline(always)]
-    fn rare(&self) -> Option<Blocks> {
-        (!self.blocks.is_empty()).then(|| self.blocks.clone())
-    }
-}
-
-impl Load<Frame<Virtual>> for PlainFrame {
-    #[inline(always)]
-    fn write(&self, place: &mut PlainFrame) {
-        *place = *self;
-    }
-}
-
-impl Carried for Pdu<Virtual> {
-    type Common = PlainPdu;
-    /// What is missing.
-    type Rare = Report;
-
-    #[inline(always)]
-    fn plain(common: &PlainPdu) -> Self {
-        common.pdu()
-    }
-
-    #[inline(always)]
-    fn add(&mut self, rare: Report) {
-        self.report = rare;
-    }
-}
-
-impl Load<Pdu<Virtual>> for Pdu<Virtual> {
-    #[inline(always)]
-    fn write(&self, place: &mut PlainPdu) {
-        place.kind = self.kind;
-        place.header_bytes = self.header_bytes;
-        place.position = self.position;
-        place.poll = self.poll;
-        place.clock = self.clock;
-        place.window = self.window;
-        place.payload_bytes = self.payload.0;
-    }
-
-    #[inline(always)]
-    fn rare(&self) -> Option<Report> {
-        if self.report.is_empty() { None } else { Some(self.report.clone()) }
-    }
-}
-
-impl Load<Pdu<Virtual>> for PlainPdu {
-    #[inline(always)]
-    fn write(&self, place: &mut PlainPdu) {
-        place.kind = self.kind;
-        place.header_bytes = self.header_bytes;
-        place.position = self.position;
-        place.poll = self.poll;
-        place.clock = self.clock;
-        place.window = self.window;
-        place.payload_bytes = self.payload_bytes;
-    }
-}
-
-/// What few AeroTP segments have.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AerotpRare {
-    mack: Option<aerotp::Mack>,
-    repair: Option<aerotp::Repair>,
-    forward: Option<u32>,
-    skipped: Option<u32>,
-}
-
-impl Carried for aerotp::Segment<Virtual> {
-    type Common = aerotp::PlainSegment;
-    type Rare = AerotpRare;
-
-    #[inline(always)]
-    fn plain(common: &aerotp::PlainSegment) -> Self {
-        aerotp::Segment::from(common)
-    }
-
-    #[inline(always)]
-    fn add(&mut self, rare: AerotpRare) {
-        (self.mack, self.repair) = (rare.mack, rare.repair);
-        (self.forward, self.skipped) = (rare.forward, rare.skipped);
-    }
-}
-
-impl Load<aerotp::Segment<Virtual>> for aerotp::Segment<Virtual> {
-    #[inline(always)]
-    fn write(&self, place: &mut aerotp::PlainSegment) {
-        *place = self.plain();
-    }
-
-    #[inline(always)]
-    fn rare(&self) -> Option<AerotpRare> {
-        let &aerotp::Segment { mack, repair, forward, skipped, .. } = self;
-        let is_rare = mack.is_some() || repair.is_some() || forward.is_some();
-        is_rare.then_some(AerotpRare { mack, repair, forward, skipped })
-    }
-}
-
-impl Load<aerotp::Segment<Virtual>> for aerotp::PlainSegment {
-    #[inline(always)]
-    fn write(&self, place: &mut aerotp::PlainSegment) {
-        *place = *self;
-    }
-}
-
-/// What a packet has besides itself if it has something rare, or a link did something to it.
+/// The rare options of a packet, and what links did to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beside<R> {
     pub(super) rare: Option<R>,

@@ -5,19 +5,15 @@
 //! at the other side meanwhile: nothing that happens there can arrive before them. Alarms may come between them, and
 //! the ends of the warm-up and of the run: a train is taken only up to the next of these.
 
-use farlink_core::express::Plain;
-use farlink_core::{Express, Integrity, LinkHint, Stream, Time, Train, Transmit, Virtual};
+use farlink_core::protocol::tcp::trains::{Plain, Train};
+use farlink_core::{Integrity, LinkHint, Time, Transmit};
 
 use super::STEPS_BETWEEN_LOOKS;
 use super::flow::Flow;
 use super::path::{OnLink, Path};
+use super::runs::Runs;
 use super::timers::Timers;
 use super::tracing::Tracer;
-
-/// An endpoint that the engine runs.
-pub(super) trait Runs<P: OnLink>: Stream<Virtual, Packet = P> + Express<Plain = P::Common> {}
-
-impl<P: OnLink, E: Stream<Virtual, Packet = P> + Express<Plain = P::Common>> Runs<P> for E {}
 
 /// What all flows share.
 pub(super) struct World<'a, T> {
@@ -71,7 +67,7 @@ impl<T: Tracer> World<'_, T> {
         now: Time,
         until: Time,
     ) -> Time {
-        if !T::LOOKS {
+        if P::FORMS_TRAINS && !T::LOOKS {
             if let Some(train) = self.path.peek_train::<P>(link, until)
                 && let Some(last) = self.ride::<SIDE, P, E>(flow, index, trains, link, &train)
             {
@@ -118,12 +114,12 @@ impl<T: Tracer> World<'_, T> {
         self.steps += u64::from(count);
         self.path.skip::<P>(link, count);
         if SIDE == 1 {
-            flow.on_train(train, count);
+            flow.on_train::<P>(train, count);
         }
         let link = flow.route.first[SIDE];
         for sent in trains.iter() {
             if SIDE == 0 {
-                flow.on_transmit_train(sent);
+                flow.on_transmit_train::<P>(sent);
             }
             self.path.send_train::<P>(link, index, sent, &mut flow.counts, &mut self.timers);
         }

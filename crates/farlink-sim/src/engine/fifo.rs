@@ -3,7 +3,7 @@
 //! Slots are written in place, field by field. Building a value first and copying it with wider loads than it was
 //! stored with defeats store forwarding, and the stall costs more than the rest of the work for a packet.
 
-/// A queue of copyable values; grows by doubling.
+/// A queue; grows by doubling. A value that is dropped stays in its slot until another takes its place.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<T> {
     /// Their number is a power of two, or 0.
@@ -19,7 +19,7 @@ impl<T> Default for Fifo<T> {
     }
 }
 
-impl<T: Copy + Default> Fifo<T> {
+impl<T: Default> Fifo<T> {
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.put.wrapping_sub(self.taken)
@@ -100,7 +100,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.slots.rotate_left(first);
         (self.taken, self.put) = (0, self.slots.len());
         let capacity = (self.slots.len() * 2).max(8);
-        self.slots.resize(capacity, T::default());
+        self.slots.resize_with(capacity, T::default);
     }
 
     /// Inserts a value so that it has the given position from the front.

@@ -3,8 +3,11 @@
 use std::cell::{Cell, RefCell};
 
 use farlink_core::endpoint::{Counters, Probe};
-use farlink_core::express::Plain;
-use farlink_core::{Endpoint, Event, Express, LinkHint, Payload, Rx, Stream, Time, Train, Transmit};
+use farlink_core::protocol::tcp::trains::{Plain, Train};
+use farlink_core::{Endpoint, Event, LinkHint, Payload, Rx, Stream, Time, Transmit};
+
+use super::path::OnLink;
+use super::runs::Runs;
 
 /// How an endpoint uses hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,18 +131,16 @@ impl<D: Payload, E: Stream<D>> Stream<D> for End<E> {
     }
 }
 
-impl<E: Express> Express for End<E> {
-    type Plain = E::Plain;
-
-    fn handle_plain(&mut self, now: Time, plain: &E::Plain) -> bool {
+impl<P: OnLink, E: Runs<P>> Runs<P> for End<E> {
+    fn handle_plain(&mut self, now: Time, plain: &P::Common) -> bool {
         self.inner.handle_plain(now, plain)
     }
 
-    fn poll_plain(&mut self, now: Time) -> Plain<E::Plain> {
+    fn poll_plain(&mut self, now: Time) -> Plain<P::Common> {
         if self.manner == Manner::Tokens || self.holds_back() { Plain::Ask } else { self.inner.poll_plain(now) }
     }
 
-    fn handle_train(&mut self, train: &Train<E::Plain>, sent: &mut Vec<Train<E::Plain>>) -> u32 {
+    fn handle_train(&mut self, train: &Train<P::Common>, sent: &mut Vec<Train<P::Common>>) -> u32 {
         if self.manner == Manner::Tokens || self.holds_back() { 0 } else { self.inner.handle_train(train, sent) }
     }
 }

@@ -22,6 +22,7 @@ mod population;
 mod relay;
 mod restart;
 mod route;
+mod runs;
 mod setup;
 mod source;
 mod split;
@@ -116,17 +117,17 @@ struct Engine<'a, T> {
     restart_seeds: Rng,
 }
 
-/// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each, and the
-/// transports of a scenario that are run by it.
+/// Declares the protocols that the engine runs: the endpoint, its packet and how links keep that (macros of `carried.rs`), and the
+/// transports of a scenario that it runs.
 macro_rules! engine_protocols {
-    ($($index:literal $population:ident: $endpoint:ty, $packet:ty, [$($transport:ident),+],)+) => {
+    ($($index:literal $population:ident: $endpoint:ty, $packet:ty => $kept:ident, [$($transport:ident),+],)+) => {
         /// How many protocols there are.
         const KINDS: usize = [$($index),+].len();
 
         /// The flows of each protocol.
         #[derive(Default)]
         struct Populations {
-            $($population: Population<$packet, $endpoint>,)+
+            $($population: Population<$packet, End<$endpoint>>,)+
         }
 
         /// The packets on one link, one ring per protocol.
@@ -136,6 +137,8 @@ macro_rules! engine_protocols {
         }
 
         $(
+            carried::$kept!($packet, $endpoint);
+
             impl OnLink for $packet {
                 const KIND: u8 = $index;
                 #[inline(always)]
@@ -144,7 +147,7 @@ macro_rules! engine_protocols {
                 }
             }
 
-            impl FromTransport for $endpoint {
+            impl FromTransport for End<$endpoint> {
                 fn pair(transport: &TransportConfig, seed: u64) -> (Self, Self) {
                     match transport {
                         $(TransportConfig::$transport(config) => hint_recorder::attach(Pairs::<Virtual>::pair(config, seed)),)+
@@ -178,7 +181,7 @@ macro_rules! engine_protocols {
                 match kind {
                     $($index => {
                         let Population { flows, trains } = &mut self.$population;
-                        world.arrive::<$packet, $endpoint>(&mut flows[flow as usize], flow, trains, link, now, until)
+                        world.arrive::<$packet, End<$endpoint>>(&mut flows[flow as usize], flow, trains, link, now, until)
                     })+
                     _ => unreachable!("a packet of an undeclared protocol"),
                 }
@@ -188,11 +191,11 @@ macro_rules! engine_protocols {
 }
 
 engine_protocols! {
-    0 tcp: End<TcpConnection<Virtual>>, Segment<Virtual>, [Tcp, ScpsTp],
-    1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
-    2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
-    3 stp: End<stp::StpConnection<Virtual>>, stp::Pdu<Virtual>, [Stp],
-    4 aerotp: End<aerotp::Side<Virtual>>, aerotp::Segment<Virtual>, [Aerotp],
+    0 tcp: TcpConnection<Virtual>, Segment<Virtual> => in_trains, [Tcp, ScpsTp],
+    1 udp: Socket<Virtual>, Datagram<Virtual> => whole, [Udp],
+    2 arq: Station<Virtual>, Frame<Virtual> => whole, [Arq],
+    3 stp: stp::StpConnection<Virtual>, stp::Pdu<Virtual> => whole, [Stp],
+    4 aerotp: aerotp::Side<Virtual>, aerotp::Segment<Virtual> => whole, [Aerotp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped`, which is called from time to time, returned true before the end.

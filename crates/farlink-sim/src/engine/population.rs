@@ -4,15 +4,17 @@
 //! timer or a hint, goes through [`Flows`].
 
 use farlink_core::protocol::TransportConfig;
-use farlink_core::{LinkHint, Time, Train};
+use farlink_core::protocol::tcp::trains::Train;
+use farlink_core::{LinkHint, Time};
 
 use super::delays::Shared;
-use super::drive::{Runs, World};
+use super::drive::World;
 use super::flow::{Birth, Flow, FlowResult};
 use super::hints::{Hints, Listener};
 use super::path::{Left, OnLink};
 use super::relay::Joint;
 use super::route::Route;
+use super::runs::Runs;
 use super::source::Source;
 use super::split::UNTRACED;
 use super::timers::{Alarm, Kind, Timers};

@@ -6,7 +6,8 @@ use farlink_core::{Ecn, Time};
 
 /// Receives the packets at the sender's interface and the sender's state.
 pub trait Tracer {
-    /// Whether it needs every packet in full; if not, common ones take a shortcut ([`farlink_core::Express`]).
+    /// Whether it needs every packet in full; if not, common ones take a shortcut
+    /// ([`tcp::trains`](farlink_core::protocol::tcp::trains)).
     const LOOKS: bool = true;
 
     /// A packet at the sender's interface, and its congestion codepoint: `direction` 1 is sent, 0 is received.

@@ -48,5 +48,5 @@ pub use lifecycle::{Lifecycle, State};
 pub use mode::Mode;
 pub use open_loop::{AdaptiveFec, Erasure, Service};
 pub use rate_control::RateControl;
-pub use segment::{Edges, Flags, Mack, PlainSegment, Repair, Segment};
+pub use segment::{Edges, Flags, Mack, Repair, Segment};
 pub use side::Side;

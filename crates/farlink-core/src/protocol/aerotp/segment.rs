@@ -1,8 +1,7 @@
 //! An AeroTP segment, typed (Pathapati, figures 1 and 2; `docs/aerotp.md`, section 2).
 
 use crate::endpoint::{Class, Damage, Integrity, Packet};
-use crate::express::PlainPacket;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 
 use super::fec::{CRC_BYTES, Fec};
 use super::mode::Mode;
@@ -185,23 +184,6 @@ pub struct Segment<D> {
 }
 
 impl<D: Payload> Segment<D> {
-    /// The segment without its rare fields.
-    #[inline]
-    pub fn plain(&self) -> PlainSegment {
-        PlainSegment {
-            tag: self.tag,
-            mode: self.mode,
-            class: self.class,
-            flags: self.flags,
-            header_bytes: self.header_bytes,
-            fec_words: self.fec_words,
-            sequence: self.sequence,
-            timestamp: self.timestamp,
-            opening: self.opening,
-            payload_bytes: self.payload.len() as u32,
-        }
-    }
-
     /// Whether its flags contradict its content. `[B3]`
     pub(super) fn is_malformed(&self) -> bool {
         let is_mack = self.flags.has(Flags::MACK);
@@ -214,14 +196,18 @@ impl<D: Payload> Segment<D> {
 
     /// Bytes between header and trailer: the payload, or the list of a MACK.
     fn body_bytes(&self) -> u32 {
-        self.payload.len() as u32 + self.mack.map_or(0, |mack| mack.body_bytes())
+        self.payload.len() as u32 + self.mack.as_ref().map_or(0, Mack::body_bytes)
+    }
+
+    fn check_bytes(&self) -> u32 {
+        if self.flags.has(Flags::CRC) { CRC_BYTES } else { 0 }
     }
 }
 
 impl<D: Payload> Packet for Segment<D> {
     #[inline]
     fn wire_bytes(&self) -> u32 {
-        self.plain().with_body(self.body_bytes()).wire_bytes()
+        u32::from(self.header_bytes) + self.body_bytes() + 4 * u32::from(self.fec_words) + self.check_bytes()
     }
 
     #[inline]
@@ -231,118 +217,10 @@ impl<D: Payload> Packet for Segment<D> {
 
     #[inline]
     fn stream_position(&self) -> Option<u32> {
-        match &self.repair {
-            Some(repair) if repair.index < u32::from(repair.symbols) => Some(self.sequence),
-            _ => self.plain().stream_position(),
+        if self.repair.as_ref().is_some_and(|repair| repair.index < u32::from(repair.symbols)) {
+            return Some(self.sequence);
         }
-    }
-
-    #[inline]
-    fn stream_start(&self) -> Option<u32> {
-        self.plain().stream_start()
-    }
-
-    #[inline]
-    fn is_datagram(&self) -> bool {
-        self.mode == Mode::Datagram
-    }
-
-    #[inline]
-    fn class(&self) -> Class {
-        Class(self.class)
-    }
-
-    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        self.plain().with_body(self.body_bytes()).inspect(damage)
-    }
-}
-
-/// A segment without its rare fields: the list of a MACK, the description of a coded block, and the positions of data that was
-/// given up. Its payload is only a length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlainSegment {
-    /// See [`Segment`], also for what follows.
-    pub tag: u16,
-    /// Mode.
-    pub mode: Mode,
-    /// Class of service.
-    pub class: u8,
-    /// Flags.
-    pub flags: Flags,
-    /// Headers on the wire.
-    pub header_bytes: u16,
-    /// Parity words.
-    pub fec_words: u16,
-    /// Sequence number.
-    pub sequence: u32,
-    /// Timestamp.
-    pub timestamp: u32,
-    /// Where the stream begins.
-    pub opening: u32,
-    /// Payload.
-    pub payload_bytes: u32,
-}
-
-impl PlainSegment {
-    fn with_body(self, bytes: u32) -> Self {
-        PlainSegment { payload_bytes: bytes, ..self }
-    }
-
-    fn check_bytes(&self) -> u32 {
-        if self.flags.has(Flags::CRC) { CRC_BYTES } else { 0 }
-    }
-}
-
-impl From<&PlainSegment> for Segment<Virtual> {
-    #[inline]
-    fn from(plain: &PlainSegment) -> Self {
-        let &PlainSegment {
-            tag,
-            mode,
-            class,
-            flags,
-            header_bytes,
-            fec_words,
-            sequence,
-            timestamp,
-            opening,
-            payload_bytes,
-        } = plain;
-        let payload = Virtual(payload_bytes);
-        let (mack, repair, forward, skipped) = (None, None, None, None);
-        Segment {
-            tag,
-            mode,
-            class,
-            flags,
-            header_bytes,
-            fec_words,
-            sequence,
-            timestamp,
-            opening,
-            mack,
-            repair,
-            forward,
-            skipped,
-            payload,
-        }
-    }
-}
-
-impl Packet for PlainSegment {
-    #[inline]
-    fn wire_bytes(&self) -> u32 {
-        u32::from(self.header_bytes) + self.payload_bytes + 4 * u32::from(self.fec_words) + self.check_bytes()
-    }
-
-    #[inline]
-    fn payload_bytes(&self) -> u32 {
-        self.payload_bytes
-    }
-
-    #[inline]
-    fn stream_position(&self) -> Option<u32> {
-        let is_stream = self.payload_bytes > 0
+        let is_stream = !self.payload.is_empty()
             && self.mode != Mode::Datagram
             && !self.flags.has(Flags(Flags::MACK.0 | Flags::REPAIR.0 | Flags::RESET.0));
         is_stream.then_some(self.sequence)
@@ -372,7 +250,7 @@ impl Packet for PlainSegment {
             return None;
         }
         let fec = Fec {
-            payload_bytes: self.payload_bytes,
+            payload_bytes: self.body_bytes(),
             parity_bytes: u32::from(self.fec_words) * 4,
             check_bytes: self.check_bytes(),
         };
@@ -385,12 +263,11 @@ impl Packet for PlainSegment {
     }
 }
 
-impl PlainPacket for PlainSegment {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::correction::PacketCode;
+    use crate::payload::Virtual;
 
     fn inspect(segment: &Segment<Virtual>, bits: &[u32]) -> Option<Integrity> {
         segment.inspect(&Damage { bits, code: PacketCode::None })

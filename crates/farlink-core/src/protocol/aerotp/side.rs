@@ -2,8 +2,7 @@
 
 use crate::endpoint::{Counters, Endpoint, LinkHint, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
-use crate::express::Express;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 use crate::protocol::Pairs;
 use crate::rng::SplitMix64;
 use crate::time::Time;
@@ -13,7 +12,7 @@ use super::config::{AerotpConfig, Opens};
 use super::connection::{Arrival, Connection, Dropped};
 use super::lifecycle::State;
 use super::peer::Peer;
-use super::segment::{PlainSegment, Segment};
+use super::segment::Segment;
 
 /// A connection and, where the peer opens it, its successors: the form of the [`Acceptor`](super::Acceptor) for a
 /// single peer.
@@ -174,16 +173,6 @@ impl<D: Payload> Stream<D> for Side<D> {
 
     fn settled_bytes(&self) -> u64 {
         self.connection.settled_bytes()
-    }
-}
-
-impl Express for Side<Virtual> {
-    type Plain = PlainSegment;
-
-    #[inline]
-    fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
-        self.handle_packet(now, &Segment::from(plain), Rx::default());
-        true
     }
 }
 

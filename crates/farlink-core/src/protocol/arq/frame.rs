@@ -1,8 +1,7 @@
 //! Frames, which stations exchange.
 
 use crate::endpoint::{Damage, Integrity, Packet};
-use crate::express::PlainPacket;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 
 /// The kind of a frame and which of its fields are valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,69 +141,6 @@ pub struct Frame<D> {
     pub payload: D,
 }
 
-/// A frame without blocks whose payload is only a length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields of `Frame`")]
-pub struct PlainFrame {
-    pub number: u32,
-    pub position: u32,
-    pub skipped_bytes: u32,
-    pub ack: u32,
-    pub nak: u32,
-    pub timestamp: u32,
-    pub echo: u32,
-    pub payload_bytes: u32,
-    pub flags: Flags,
-    pub nak_count: u16,
-    pub header_bytes: u16,
-    pub parity_bytes: u16,
-    pub increment: u8,
-}
-
-impl<D: Payload> Frame<D> {
-    /// The frame without blocks and content.
-    #[inline(always)]
-    pub fn plain(&self) -> PlainFrame {
-        PlainFrame {
-            number: self.number,
-            position: self.position,
-            skipped_bytes: self.skipped_bytes,
-            ack: self.ack,
-            nak: self.nak,
-            timestamp: self.timestamp,
-            echo: self.echo,
-            payload_bytes: self.payload.len() as u32,
-            flags: self.flags,
-            nak_count: self.nak_count,
-            header_bytes: self.header_bytes,
-            parity_bytes: self.parity_bytes,
-            increment: self.increment,
-        }
-    }
-}
-
-impl From<&PlainFrame> for Frame<Virtual> {
-    #[inline(always)]
-    fn from(plain: &PlainFrame) -> Self {
-        Frame {
-            flags: plain.flags,
-            number: plain.number,
-            position: plain.position,
-            skipped_bytes: plain.skipped_bytes,
-            ack: plain.ack,
-            nak: plain.nak,
-            nak_count: plain.nak_count,
-            increment: plain.increment,
-            timestamp: plain.timestamp,
-            echo: plain.echo,
-            header_bytes: plain.header_bytes,
-            parity_bytes: plain.parity_bytes,
-            blocks: Blocks::default(),
-            payload: Virtual(plain.payload_bytes),
-        }
-    }
-}
-
 impl<D: Payload> Packet for Frame<D> {
     #[inline]
     fn wire_bytes(&self) -> u32 {
@@ -219,27 +155,6 @@ impl<D: Payload> Packet for Frame<D> {
     #[inline]
     fn stream_position(&self) -> Option<u32> {
         (!self.payload.is_empty()).then_some(self.position)
-    }
-
-    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        self.plain().inspect(damage)
-    }
-}
-
-impl Packet for PlainFrame {
-    #[inline]
-    fn wire_bytes(&self) -> u32 {
-        u32::from(self.header_bytes) + self.payload_bytes + u32::from(self.parity_bytes)
-    }
-
-    #[inline]
-    fn payload_bytes(&self) -> u32 {
-        self.payload_bytes
-    }
-
-    #[inline]
-    fn stream_position(&self) -> Option<u32> {
-        (self.payload_bytes > 0).then_some(self.position)
     }
 
     /// The header has a checksum of its own, so that it stays usable if only the rest of the frame is damaged. If the code around
@@ -270,12 +185,11 @@ fn wrong_symbols(bits: &[u32], header_bits: u32) -> u16 {
     count
 }
 
-impl PlainPacket for PlainFrame {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::correction::PacketCode;
+    use crate::payload::Virtual;
 
     fn inspect(flags: Flags, code: PacketCode, bits: &[u32]) -> Option<Integrity> {
         let frame = Frame { flags, header_bytes: 20, parity_bytes: 4, payload: Virtual(100), ..Frame::default() };

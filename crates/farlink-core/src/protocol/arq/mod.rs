@@ -24,5 +24,5 @@ mod station;
 
 pub use crate::protocol::parts::length::{AdaptiveLength, Estimate, LengthRule};
 pub use config::{Acknowledgement, ArqConfig, Incremental, Mode, TimerSide};
-pub use frame::{Block, Blocks, Flags, Frame, PlainFrame};
+pub use frame::{Block, Blocks, Flags, Frame};
 pub use station::Station;

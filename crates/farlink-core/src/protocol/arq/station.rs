@@ -3,15 +3,14 @@
 use crate::correction::Correction;
 use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
-use crate::express::Express;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 use crate::protocol::Pairs;
 use crate::protocol::parts::length::Length;
 use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 
 use super::config::ArqConfig;
-use super::frame::{Blocks, Flags, Frame, PlainFrame};
+use super::frame::{Blocks, Flags, Frame};
 use super::receiver::Receiver;
 use super::sender::{AckFields, Sender};
 
@@ -314,16 +313,6 @@ impl<D: Payload> Stream<D> for Station<D> {
 
     fn settled_bytes(&self) -> u64 {
         self.sender.in_flight().1
-    }
-}
-
-impl Express for Station<Virtual> {
-    type Plain = PlainFrame;
-
-    #[inline]
-    fn handle_plain(&mut self, now: Time, plain: &PlainFrame) -> bool {
-        self.handle_packet(now, &Frame::from(plain), Rx::default());
-        true
     }
 }
 

@@ -88,29 +88,6 @@ impl<D: Payload> Reorder<D> {
         self.early.back().map_or(0, |(start, data)| start + data.len() as u64)
     }
 
-    /// Start and end of the last piece out of order.
-    #[inline]
-    pub(in crate::protocol) fn last_early(&self) -> Option<(u64, u64)> {
-        self.early.back().map(|(start, data)| (*start, start + data.len() as u64))
-    }
-
-    /// Whether all data out of order is one piece.
-    #[inline]
-    pub(in crate::protocol) fn is_one_early(&self) -> bool {
-        self.early.len() == 1
-    }
-
-    /// Appends to the last piece out of order. Returns `false`, without any effect, if that needs a copy.
-    pub(in crate::protocol) fn extend_early(&mut self, more: D) -> bool {
-        let bytes = more.len() as u64;
-        let is_joined = self.early.back_mut().is_some_and(|(_, data)| data.try_join(more).is_ok());
-        if is_joined {
-            self.early_bytes += bytes;
-            self.peak_early_bytes = self.peak_early_bytes.max(self.early_bytes);
-        }
-        is_joined
-    }
-
     /// The gaps at or above `from` before the end of the received data, in order.
     pub(in crate::protocol) fn holes(&self, from: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut end = self.next;
@@ -231,5 +208,32 @@ impl<D: Payload> Reorder<D> {
         {
             self.early.insert(index + 1, (behind, data));
         }
+    }
+}
+
+/// For trains of segments.
+#[cfg(feature = "trains")]
+impl<D: Payload> Reorder<D> {
+    /// Start and end of the last piece out of order.
+    #[inline]
+    pub(in crate::protocol) fn last_early(&self) -> Option<(u64, u64)> {
+        self.early.back().map(|(start, data)| (*start, start + data.len() as u64))
+    }
+
+    /// Whether all data out of order is one piece.
+    #[inline]
+    pub(in crate::protocol) fn is_one_early(&self) -> bool {
+        self.early.len() == 1
+    }
+
+    /// Appends to the last piece out of order. Returns `false`, without any effect, if that needs a copy.
+    pub(in crate::protocol) fn extend_early(&mut self, more: D) -> bool {
+        let bytes = more.len() as u64;
+        let is_joined = self.early.back_mut().is_some_and(|(_, data)| data.try_join(more).is_ok());
+        if is_joined {
+            self.early_bytes += bytes;
+            self.peak_early_bytes = self.peak_early_bytes.max(self.early_bytes);
+        }
+        is_joined
     }
 }

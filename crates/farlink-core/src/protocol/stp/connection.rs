@@ -2,8 +2,7 @@
 
 use crate::endpoint::{Counters, Endpoint, Integrity, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
-use crate::express::Express;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 use crate::protocol::Pairs;
 use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
@@ -12,7 +11,7 @@ use crate::time::Time;
 use crate::units::Count;
 
 use super::config::StpConfig;
-use super::pdu::{Kind, Pdu, PlainPdu, Report};
+use super::pdu::{Kind, Pdu, Report};
 use super::polling::{Polling, Standstill};
 use super::receiver::Receiver;
 use super::sender::{Sender, Span};
@@ -484,10 +483,6 @@ impl<D: Payload> Stream<D> for StpConnection<D> {
     fn settled_bytes(&self) -> u64 {
         self.tx.una
     }
-}
-
-impl Express for StpConnection<Virtual> {
-    type Plain = PlainPdu;
 }
 
 impl<D: Payload> Pairs<D> for StpConfig {

@@ -21,4 +21,4 @@ mod sender;
 
 pub use config::{RateControl, StpConfig};
 pub use connection::StpConnection;
-pub use pdu::{Kind, Pdu, PlainPdu, Range, Report};
+pub use pdu::{Kind, Pdu, Range, Report};

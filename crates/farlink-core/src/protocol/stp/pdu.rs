@@ -1,8 +1,7 @@
 //! Protocol data units, typed. `farlink_core::wire` turns them into bytes and back.
 
 use crate::endpoint::{Damage, Integrity, Packet};
-use crate::express::PlainPacket;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 
 /// The kind of a PDU. The numbers are SSCOP's PDU type fields (ITU-T Q.2110, table 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,58 +118,6 @@ impl<D: Payload> Packet for Pdu<D> {
         damage.all_or_nothing(self.wire_bytes())
     }
 }
-
-/// A PDU without a report, which is the common case and small enough to copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlainPdu {
-    /// As in [`Pdu`].
-    pub kind: Kind,
-    /// As in [`Pdu`].
-    pub header_bytes: u16,
-    /// As in [`Pdu`].
-    pub position: u32,
-    /// As in [`Pdu`].
-    pub poll: u32,
-    /// As in [`Pdu`].
-    pub clock: u32,
-    /// As in [`Pdu`].
-    pub window: u32,
-    /// Length of the payload.
-    pub payload_bytes: u32,
-}
-
-impl PlainPdu {
-    /// As a PDU.
-    #[inline]
-    pub fn pdu(&self) -> Pdu<Virtual> {
-        let &PlainPdu { kind, header_bytes, position, poll, clock, window, payload_bytes } = self;
-        let report = Report::default();
-        Pdu { kind, header_bytes, position, poll, clock, window, report, payload: Virtual(payload_bytes) }
-    }
-}
-
-impl Packet for PlainPdu {
-    #[inline]
-    fn wire_bytes(&self) -> u32 {
-        u32::from(self.header_bytes) + self.payload_bytes
-    }
-
-    #[inline]
-    fn payload_bytes(&self) -> u32 {
-        self.payload_bytes
-    }
-
-    #[inline]
-    fn stream_position(&self) -> Option<u32> {
-        (self.payload_bytes > 0).then_some(self.position)
-    }
-
-    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        damage.all_or_nothing(self.wire_bytes())
-    }
-}
-
-impl PlainPacket for PlainPdu {}
 
 /// The 64-bit position of a wrapped position, given a 64-bit one nearby.
 #[inline]

@@ -2,7 +2,7 @@
 
 use crate::payload::Payload;
 
-use super::segment::{Flags, PlainSegment, SackBlock, Segment, SnackReport};
+use super::segment::{Flags, SackBlock, Segment, SnackReport};
 
 /// The acknowledgement in a segment: the fields that the sending direction handles.
 pub(super) struct AckFields<'a> {
@@ -18,14 +18,6 @@ pub(super) struct AckFields<'a> {
 }
 
 impl<'a> AckFields<'a> {
-    #[inline(always)]
-    pub(super) fn plain(segment: &'a PlainSegment) -> Self {
-        let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
-        let has_payload = payload_bytes > 0;
-        let sack = if segment.sack.is_empty() { &[] } else { std::slice::from_ref(&segment.sack) };
-        AckFields { ack, window, flags, has_payload, echo: None, sack, snack: None, has_corruption: false }
-    }
-
     #[inline(always)]
     pub(super) fn of<D: Payload>(segment: &'a Segment<D>) -> Self {
         AckFields {

@@ -6,7 +6,6 @@ mod config;
 pub mod congestion;
 mod connection;
 mod ecn;
-mod express;
 mod extensions;
 mod flight;
 mod frto;
@@ -19,6 +18,8 @@ mod segment;
 mod sending;
 mod span;
 mod tail_loss_probe;
+#[cfg(feature = "trains")]
+pub mod trains;
 pub mod variant;
 mod window;
 
@@ -29,7 +30,6 @@ pub use connection::TcpConnection;
 pub use extensions::LossMeans;
 pub(in crate::protocol) use extensions::{BestEffort, Compressed, ExtensionsConfig};
 pub use segment::{
-    Flags, MOST_SNACK_BYTES, PlainSegment, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions,
-    Timestamps,
+    Flags, MOST_SNACK_BYTES, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions, Timestamps,
 };
 pub use variant::Variant;

@@ -1,7 +1,6 @@
 //! The typed TCP segment: the content of RFC 9293, with a generic payload.
 
-use crate::endpoint::{Damage, Ecn, Integrity, Packet};
-use crate::express::PlainPacket;
+use crate::endpoint::{Damage, Integrity, Packet};
 use crate::payload::Payload;
 
 /// Control bits (RFC 9293, section 3.1).
@@ -245,28 +244,6 @@ pub struct Segment<D> {
     pub payload: D,
 }
 
-/// A segment whose payload is only a length, without options except for one block received after a gap. Most segments of a
-/// simulation are of this kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlainSegment {
-    /// Sequence number of the first payload byte.
-    pub seq: u32,
-    /// Next sequence number expected from the peer.
-    pub ack: u32,
-    /// Payload, bytes.
-    pub payload_bytes: u32,
-    /// Headers, bytes on the wire.
-    pub header_bytes: u16,
-    /// Window field as on the wire.
-    pub window: u16,
-    /// Control bits.
-    pub flags: Flags,
-    /// ECN codepoint of its packet.
-    pub ecn: Ecn,
-    /// Selective acknowledgement of one block; empty if there is none.
-    pub sack: SackBlock,
-}
-
 impl<D: Payload> Segment<D> {
     /// Sequence numbers it occupies: payload, SYN and FIN.
     #[inline]
@@ -295,57 +272,5 @@ impl<D: Payload> Packet for Segment<D> {
     #[inline]
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.all_or_nothing(self.wire_bytes())
-    }
-}
-
-impl Packet for PlainSegment {
-    #[inline]
-    fn wire_bytes(&self) -> u32 {
-        u32::from(self.header_bytes) + self.payload_bytes
-    }
-
-    #[inline]
-    fn payload_bytes(&self) -> u32 {
-        self.payload_bytes
-    }
-
-    #[inline]
-    fn stream_position(&self) -> Option<u32> {
-        (self.payload_bytes > 0).then_some(self.seq)
-    }
-
-    #[inline]
-    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        damage.all_or_nothing(self.wire_bytes())
-    }
-}
-
-impl PlainPacket for PlainSegment {
-    /// The step between two segments of a train: data advances by its length; acknowledgements by the newly acknowledged bytes
-    /// (none in duplicates); those that report a block, by its growth.
-    #[inline(always)]
-    fn step_to(&self, next: &Self) -> Option<u32> {
-        let step = if self.payload_bytes > 0 {
-            self.payload_bytes
-        } else if self.sack.is_empty() {
-            next.ack.wrapping_sub(self.ack)
-        } else {
-            next.sack.right.wrapping_sub(self.sack.right)
-        };
-        (self.ahead(step, 1) == *next && step <= i32::MAX as u32).then_some(step)
-    }
-
-    #[inline(always)]
-    fn ahead(&self, step: u32, n: u32) -> Self {
-        let by = step.wrapping_mul(n);
-        let mut ahead = *self;
-        if self.payload_bytes > 0 {
-            ahead.seq = self.seq.wrapping_add(by);
-        } else if self.sack.is_empty() {
-            ahead.ack = self.ack.wrapping_add(by);
-        } else {
-            ahead.sack.right = self.sack.right.wrapping_add(by);
-        }
-        ahead
     }
 }

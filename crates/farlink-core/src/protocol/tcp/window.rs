@@ -233,19 +233,6 @@ impl Window {
         }
     }
 
-    /// Sends all full segments of new data below `end` that may be sent without further checks; returns their number.
-    #[inline(always)]
-    pub(super) fn release(&mut self, end: u64) -> u32 {
-        let (mss, until) = (u64::from(self.mss), self.clear_until.min(end));
-        let mut count = 0;
-        while self.nxt + mss <= until {
-            self.nxt += mss;
-            count += 1;
-        }
-        self.max = self.max.max(self.nxt);
-        count
-    }
-
     /// The rate that spreads the window over a round trip, bytes per second; infinite before the first measurement.
     pub(super) fn pacing_rate(&self) -> f64 {
         // `sysctl_tcp_pacing_ss_ratio` and `sysctl_tcp_pacing_ca_ratio` of Linux (net/ipv4/tcp_input.c, tcp_update_pacing_rate):

@@ -8,7 +8,8 @@ pub use result::FlowResult;
 
 use farlink_core::endpoint::Counters;
 use farlink_core::event::Abort;
-use farlink_core::{Event, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
+use farlink_core::protocol::tcp::trains::Train;
+use farlink_core::{Event, Packet, Payload, Stream, Time, Virtual};
 
 use super::carried::Load;
 use super::counts::Counts;
@@ -210,12 +211,12 @@ where
 
     /// The sender sends a train.
     #[inline]
-    pub(super) fn on_transmit_train<P: PlainPacket>(&mut self, train: &Train<P>) {
+    pub(super) fn on_transmit_train<P: OnLink>(&mut self, train: &Train<P::Common>) {
         let &Train { ref first, count, at, gap, .. } = train;
         let payload = first.payload_bytes();
         if first.stream_position() != self.sent_end || train.step != payload {
             for n in 0..count {
-                self.on_transmit(train.time(n), &first.ahead(train.step, n));
+                self.on_transmit(train.time(n), &P::ahead(first, train.step, n));
             }
             return;
         }
@@ -234,7 +235,7 @@ where
 
     /// The first `count` packets of a train have arrived and were handled; data in order has been read.
     #[inline]
-    pub(super) fn on_train<P: PlainPacket>(&mut self, train: &Train<P>, count: u32) {
+    pub(super) fn on_train<P: OnLink>(&mut self, train: &Train<P::Common>, count: u32) {
         let payload = train.first.payload_bytes();
         let mut now = train.at;
         if train.first.stream_position() == Some(self.delivered_position) {

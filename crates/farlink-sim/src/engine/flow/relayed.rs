@@ -1,6 +1,6 @@
 //! A connection of a chain, whose ends are read and written by relays.
 
-use farlink_core::{Event, Express, Payload, Stream, Time, Virtual};
+use farlink_core::{Event, Payload, Stream, Time, Virtual};
 
 use super::super::path::OnLink;
 use super::super::relay::{Joint, Relay};
@@ -66,7 +66,7 @@ where
     }
 }
 
-impl<E: Stream<Virtual> + Express> Joint for Flow<E>
+impl<E: Stream<Virtual>> Joint for Flow<E>
 where
     E::Packet: OnLink,
 {

@@ -10,7 +10,8 @@ use farlink_core::correction::Correction;
 use farlink_core::endpoint::{Damage, Ecn, Integrity};
 use farlink_core::hop::{Hop, HopSetup, Place};
 use farlink_core::link::{Capacity, LinkState, Verdict};
-use farlink_core::{Packet, PacketCode, Rng, Rx, Time, Train};
+use farlink_core::protocol::tcp::trains::Train;
+use farlink_core::{Packet, PacketCode, Rng, Rx, Time};
 
 use super::KINDS;
 use super::carried::Load;
@@ -184,7 +185,7 @@ impl Path {
         let in_flight = P::ring(&mut under_way.rings).packets.front()?;
         let in_time = |count: u32| arrival + gap.times(u64::from(count - 1)) <= until;
         let count = if in_time(count) { count } else { (until.since(arrival).as_ps() / gap.as_ps()) as u32 + 1 };
-        Some(Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap })
+        Some(Train { first: in_flight.common.clone(), step: in_flight.step, count, at: arrival, gap })
     }
 
     /// The packet at a link's head and when it was sent, if it arrives intact and has nothing rare.
@@ -195,7 +196,7 @@ impl Path {
     pub(super) fn peek_plain<P: OnLink>(&mut self, link: usize) -> Option<(P::Common, Time)> {
         let ring = P::ring(&mut self.legs[link].under_way.rings);
         let in_flight = ring.packets.front().expect("the link has a head");
-        if in_flight.has_beside { None } else { Some((in_flight.common, in_flight.sent)) }
+        if in_flight.has_beside { None } else { Some((in_flight.common.clone(), in_flight.sent)) }
     }
 
     /// A packet enters the path by a first link of a flow's way, forward or back; `false` if the queue was full and dropped
@@ -228,14 +229,14 @@ impl Path {
         counts: &mut Counts,
         timers: &mut Timers,
     ) {
-        let mut rest = *train;
+        let mut rest = train.clone();
         while rest.count > 0 {
             let leg = &mut self.legs[link];
             let wire_bytes = rest.first.wire_bytes();
             let (count, at, gap) = leg.hop.send_train(rest.at, rest.gap, rest.count, wire_bytes);
             if count == 0 {
                 self.send::<P>(link, rest.at, flow, &rest.first, P::ecn(&rest.first), counts, timers);
-                rest.skip(1);
+                skip::<P>(&mut rest, 1);
                 continue;
             }
             if link >= self.hops {
@@ -248,12 +249,12 @@ impl Path {
                 let sent = u64::from(count).saturating_sub(too_late);
                 counts.carried_back_bytes += sent * u64::from(wire_bytes);
             }
-            let carried = Train { count, at, gap, ..rest };
+            let carried = Train { count, at, gap, ..rest.clone() };
             if leg.under_way.order.is_empty() {
                 self.heads[link] = at;
             }
             leg.under_way.put::<P>(flow, &carried, rest.at);
-            rest.skip(count);
+            skip::<P>(&mut rest, count);
         }
     }
 
@@ -369,13 +370,15 @@ impl Path {
             self.heads[link] = arrival;
         }
         let rare = packet.rare();
-        let mut common = P::Common::default();
-        packet.write(&mut common);
-        if is_usual::<P>(&mut common, rare.as_ref(), rx) && !leg.hop.overtakes() {
-            under_way.put::<P>(flow, &Train::one(common, arrival), sent);
-        } else {
-            under_way.append::<P>(flow, arrival, sent, common, rare, rx);
+        if P::FORMS_TRAINS && rare.is_none() && !leg.hop.overtakes() {
+            let mut common = P::Common::default();
+            packet.write(&mut common);
+            if is_usual::<P>(&mut common, None, rx) {
+                under_way.put::<P>(flow, &Train::one(common, arrival), sent);
+                return true;
+            }
         }
+        under_way.append::<P>(flow, arrival, sent, |place| packet.write(place), rare, rx);
         true
     }
 
@@ -404,6 +407,13 @@ impl Path {
         let peaks = self.legs[..self.hops].iter().map(|leg| leg.hop.peak_waiting_bytes());
         peaks.reduce(|one, other| Some(one?.max(other?))).flatten()
     }
+}
+
+/// Removes the first `n` packets of a train.
+fn skip<P: OnLink>(train: &mut Train<P::Common>, n: u32) {
+    train.at = train.time(n);
+    train.first = P::ahead(&train.first, train.step, n);
+    train.count -= n;
 }
 
 /// Whether no link has damaged a packet beyond what its code mended.

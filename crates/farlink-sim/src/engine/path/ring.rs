@@ -10,13 +10,13 @@ use super::super::fifo::Fifo;
 use super::seen_acks::SeenAcks;
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct InFlight<C> {
     pub(super) sent: Time,
     pub(super) common: C,
     /// What each packet of a train adds to the one before it.
     pub(super) step: u32,
-    /// There is an entry for it in the ring of what few packets have.
+    /// There is an entry for it in the ring of rare options.
     pub(super) has_beside: bool,
 }
 

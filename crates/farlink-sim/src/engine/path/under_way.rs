@@ -1,7 +1,8 @@
 //! What is under way on one link: one order of all packets, and one ring of packets per protocol.
 
 use farlink_core::endpoint::{Ecn, Integrity};
-use farlink_core::{PlainPacket, Rx, Time, Train};
+use farlink_core::protocol::tcp::trains::Train;
+use farlink_core::{Rx, Time};
 
 use super::super::Rings;
 use super::super::carried::Beside;
@@ -44,8 +45,8 @@ impl UnderWay {
             return false;
         }
         let Order { arrival, gap, count, .. } = order;
-        let mut last = Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap };
-        if !last.couple(train) {
+        let mut last = Train { first: in_flight.common.clone(), step: in_flight.step, count, at: arrival, gap };
+        if !P::couple(&mut last, train) {
             return false;
         }
         in_flight.step = last.step;
@@ -62,30 +63,30 @@ impl UnderWay {
         if self.couple::<P>(flow, train, sent) {
             return;
         }
-        let &Train { first, step, count, at, gap } = train;
+        let &Train { ref first, step, count, at, gap } = train;
         *self.order.push_slot() = Order { arrival: at, gap, flow, count, kind: P::KIND };
-        *P::ring(&mut self.rings).packets.push_slot() = InFlight { sent, common: first, step, has_beside: false };
+        *P::ring(&mut self.rings).packets.push_slot() =
+            InFlight { sent, common: first.clone(), step, has_beside: false };
     }
 
-    /// Puts a packet behind all others, coupled to none.
+    /// Puts a packet behind all others, coupled to none; `write` fills its place.
     #[inline(always)]
     pub(super) fn append<P: OnLink>(
         &mut self,
         flow: u32,
         arrival: Time,
         sent: Time,
-        mut common: P::Common,
+        write: impl FnOnce(&mut P::Common),
         rare: Option<P::Rare>,
         rx: Rx,
     ) {
-        let has_beside = !is_usual::<P>(&mut common, rare.as_ref(), rx);
         *self.order.push_slot() = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
         let ring = P::ring(&mut self.rings);
         let slot = ring.packets.push_slot();
         slot.sent = sent;
-        slot.common = common;
-        slot.has_beside = has_beside;
-        if has_beside {
+        write(&mut slot.common);
+        slot.has_beside = !is_usual::<P>(&mut slot.common, rare.as_ref(), rx);
+        if slot.has_beside {
             ring.put_beside(rare, rx);
         }
     }
@@ -121,9 +122,11 @@ impl UnderWay {
     #[inline(always)]
     pub(super) fn take<P: OnLink>(&mut self) -> Arrived<P> {
         let ring = P::ring(&mut self.rings);
-        let in_flight = ring.packets.front().expect("there is a head");
+        let in_flight = ring.packets.front_mut().expect("there is a head");
         let rx = Rx { ecn: P::ecn(&in_flight.common), ..Rx::default() };
-        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx, sent: in_flight.sent };
+        // A packet that is kept whole leaves the ring; the first of a train is still needed.
+        let common = if P::FORMS_TRAINS { in_flight.common.clone() } else { std::mem::take(&mut in_flight.common) };
+        let mut arrived = Arrived { packet: P::plain(common), rx, sent: in_flight.sent };
         if in_flight.has_beside
             && let Some(Beside { rare, rx }) = ring.beside.pop_front()
         {
@@ -150,7 +153,7 @@ impl UnderWay {
         } else {
             head.arrival += head.gap.times(u64::from(count));
             let in_flight = P::ring(&mut self.rings).packets.front_mut().expect("there is a head");
-            in_flight.common = in_flight.common.ahead(in_flight.step, count);
+            in_flight.common = P::ahead(&in_flight.common, in_flight.step, count);
         }
     }
 }

@@ -77,7 +77,7 @@ impl Waiting {
 }
 
 /// A packet of its parts.
-fn whole<P: OnLink>(common: &P::Common, rare: Option<P::Rare>) -> P {
+fn whole<P: OnLink>(common: P::Common, rare: Option<P::Rare>) -> P {
     let mut packet = P::plain(common);
     if let Some(rare) = rare {
         packet.add(rare);
@@ -127,7 +127,7 @@ impl Path {
         counts: &mut Counts,
         timers: &mut Timers,
     ) -> bool {
-        let packet = whole::<P>(&in_flight.common, rare.clone());
+        let packet = whole::<P>(in_flight.common.clone(), rare.clone());
         let class = self.class_of::<P>(flow, &packet);
         let leg = &mut self.legs[link];
         let is_taken = match leg.hop.send(now, packet.wire_bytes(), class) {
@@ -204,7 +204,7 @@ impl Path {
         let Some(Kept { in_flight, rare, rx }) = kept else { return };
         match outcome {
             Outcome::Sent(verdict) => {
-                let packet = whole::<P>(&in_flight.common, rare);
+                let packet = whole::<P>(in_flight.common, rare);
                 self.carry::<P>(link, verdict, flow, &packet, rx, in_flight.sent, counts, timers);
             }
             Outcome::Lost | Outcome::CutOff => {
@@ -212,15 +212,15 @@ impl Path {
                     counts.note_loss(link < self.hops, in_flight.sent);
                 }
                 if repeats && outcome == Outcome::CutOff {
-                    self.note_cut(link, now, flow, &whole::<P>(&in_flight.common, rare));
+                    self.note_cut(link, now, flow, &whole::<P>(in_flight.common, rare));
                 }
             }
             Outcome::ComesOut => {
                 if link == self.measured_back && in_flight.sent >= counts.since {
-                    let packet = whole::<P>(&in_flight.common, rare.clone());
+                    let packet = whole::<P>(in_flight.common.clone(), rare.clone());
                     counts.carried_back_bytes += u64::from(packet.wire_bytes());
                 }
-                let packet = repeats.then(|| whole::<P>(&in_flight.common, rare.clone()));
+                let packet = repeats.then(|| whole::<P>(in_flight.common.clone(), rare.clone()));
                 self.put_out::<P>(link, now, flow, in_flight, rare, rx);
                 if let Some(packet) = packet {
                     self.pass_ack(link, now, flow, packet);
@@ -243,7 +243,7 @@ impl Path {
         if leg.under_way.order.is_empty() {
             self.heads[link] = now;
         }
-        leg.under_way.append::<P>(flow, now, in_flight.sent, in_flight.common, rare, rx);
+        leg.under_way.append::<P>(flow, now, in_flight.sent, |place| *place = in_flight.common, rare, rx);
     }
 
     /// What the bundles did; none if there is none.
@@ -288,7 +288,6 @@ mod tests {
         for (flow, own, class) in [(0, 0, 0), (2, 0, 3), (7, 0, 0), (0, 5, 5), (2, 1, 1), (2, 7, 7)] {
             let segment = aerotp::Segment { class: own, payload: Virtual(10), ..aerotp::Segment::default() };
             assert_eq!(path.class_of(flow, &segment), class);
-            assert_eq!(path.class_of(flow, &segment.plain()), class);
         }
         assert_eq!(path.class_of(2, &udp::Datagram { payload: Virtual(1), ..udp::Datagram::default() }), 3);
     }

@@ -1,7 +1,7 @@
 //! The extensions of SCPS-TP to TCP (CCSDS 714.0-B-2), each of which can be used alone; see [`crate::protocol::scps`].
 //!
 //! A connection without extensions has no such state, and no packet of a connection with extensions uses the
-//! [shortcut](crate::express).
+//! shortcut (feature `trains`).
 
 mod best_effort;
 mod compression;

@@ -76,30 +76,11 @@ pub(super) trait Reaction: Sized {
         0
     }
 
-    /// While losses are repaired: the last reported block, and the bytes that count as in the network, if nothing else changes
-    /// when that block grows.
-    fn steady(&self, _window: &Window) -> Option<Steady> {
-        None
-    }
-
-    /// The last reported block has grown.
-    fn on_grown(&mut self, _right: u64) {}
-
     /// A segment is sent.
     #[inline]
     fn on_sent(&mut self, window: &mut Window, span: Span) {
         window.on_sent(span);
     }
-}
-
-/// The last reported block, as offsets, and the bytes that count as in the network.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Steady {
-    pub(super) left: u64,
-    pub(super) right: u64,
-    pub(super) pipe: u64,
-    /// Whether all lost data has been sent again, so that new data is next.
-    pub(super) is_repaired: bool,
 }
 
 /// Declares the running state of each variant.
@@ -154,12 +135,6 @@ macro_rules! running_states {
             #[inline(always)]
             fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
                 match self { $(Running::$variant(state) => state.next_segment(window),)+ }
-            }
-            fn steady(&self, window: &Window) -> Option<Steady> {
-                match self { $(Running::$variant(state) => state.steady(window),)+ }
-            }
-            fn on_grown(&mut self, right: u64) {
-                match self { $(Running::$variant(state) => state.on_grown(right),)+ }
             }
             fn lost_below(&self, window: &Window) -> u64 {
                 match self { $(Running::$variant(state) => state.lost_below(window),)+ }

@@ -1,7 +1,7 @@
 //! Recovery from selective acknowledgements (RFC 6675).
 
+use super::Reaction;
 use super::scoreboard::Scoreboard;
-use super::{Reaction, Steady};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::prr::Prr;
@@ -83,18 +83,6 @@ impl Reaction for Sack {
             return None;
         }
         self.next_seg(window)
-    }
-
-    fn steady(&self, window: &Window) -> Option<Steady> {
-        let (left, right) = self.board.last()?;
-        let resent_to = self.high_rxt.max(window.una);
-        let is_lost = resent_to <= left && self.lost_below(window) == left;
-        let is_steady = window.phase == Phase::Recovery && is_lost && !self.is_rescue && !self.prr.is_on;
-        is_steady.then(|| Steady { left, right, pipe: self.pipe(window), is_repaired: resent_to == left })
-    }
-
-    fn on_grown(&mut self, right: u64) {
-        self.board.extend_last(right);
     }
 
     #[inline]

@@ -19,20 +19,6 @@ impl Scoreboard {
         self.bytes
     }
 
-    /// The last range.
-    #[inline]
-    pub(super) fn last(&self) -> Option<(u64, u64)> {
-        self.ranges.last().copied()
-    }
-
-    /// The last range has grown up to `right`.
-    pub(super) fn extend_last(&mut self, right: u64) {
-        if let Some(last) = self.ranges.last_mut() {
-            self.bytes += right - last.1;
-            last.1 = right;
-        }
-    }
-
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
         self.bytes = 0;

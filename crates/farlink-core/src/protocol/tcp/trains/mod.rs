@@ -1,17 +1,25 @@
-//! The shortcut for segments without options, except for one block of a selective acknowledgement: the same steps as those of
-//! [`super::TcpConnection`], on smaller segments.
+//! A shortcut for the simulator: usual segments one by one, and trains of equally spaced segments in one step.
+//!
+//! Everything here could go through [`Endpoint`] with the same outcome, and the simulator falls back to that whenever the shortcut
+//! says so. It exists because a segment with all its options costs more to build and copy than to handle, and because segments at
+//! equal distances mostly have the same effect. A usual segment has no options, except for one block of a selective acknowledgement.
+//! Only the feature `trains` compiles this module; a deployed endpoint has no part of it.
+
+mod segment;
+mod train;
+
+pub use segment::PlainSegment;
+pub use train::{Plain, Steps, Train};
 
 use crate::endpoint::{Ecn, Endpoint};
-use crate::express::{Express, Plain, PlainPacket, Train};
 use crate::payload::Virtual;
 use crate::time::Time;
 
-use super::ack_fields::AckFields;
 use super::connection::{State, TcpConnection};
 use super::ecn::Stamp;
-use super::segment::{Flags, PlainSegment, SackBlock};
+use super::segment::{Flags, SackBlock};
 use super::span::Span;
-use super::variant::{Reaction, Steady};
+use super::variant::Reaction;
 use super::window::Phase;
 
 impl TcpConnection<Virtual> {
@@ -81,10 +89,6 @@ impl TcpConnection<Virtual> {
             if self.poll_timeout().is_some_and(|timeout| timeout < train.time(n + 1)) {
                 return n + 1;
             }
-            let is_report = !train.first.sack.is_empty() && n + 1 < train.count;
-            if is_report && self.steady(&train.first.ahead(train.step, n + 1)).is_some() {
-                return n + 1; // the rest can be handled faster
-            }
         }
         train.count
     }
@@ -104,7 +108,7 @@ impl TcpConnection<Virtual> {
         }
         let next = self.rx.stream.next;
         let Some((first_index, acks)) = self.rx.on_data_train(at, gap, first.payload_bytes, count) else { return 0 };
-        self.handle_acknowledgement(at, &AckFields::plain(first));
+        self.handle_acknowledgement(at, &first.ack_fields());
         if acks > 0 {
             let every = u32::from(self.rx.ack_every);
             let ack = next + u64::from(first_index + 1) * u64::from(first.payload_bytes);
@@ -141,7 +145,7 @@ impl TcpConnection<Virtual> {
         if !all.is_some_and(|all| self.rx.on_early_train(start, len, count, Virtual(all))) {
             return self.walk(train, sent);
         }
-        self.handle_acknowledgement(at, &AckFields::plain(first));
+        self.handle_acknowledgement(at, &first.ack_fields());
         let mut report = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0, self.stamp());
         let mut step = 0;
         if !report.sack.is_empty() {
@@ -152,98 +156,28 @@ impl TcpConnection<Virtual> {
         count
     }
 
-    /// The state of a repair in which acknowledgements like this one only extend the last block, so that only new data is sent.
-    fn steady(&self, plain: &PlainSegment) -> Option<Steady> {
-        let window = &self.window;
-        let offset = |number: u32| Self::unwrap(number, self.initial_seq, window.una);
-        let is_steady = offset(plain.ack) == window.una
-            && window.nxt == window.max
-            && window.nxt > window.una
-            && window.una + (u64::from(plain.window) << self.sizes.window_shift) <= window.peer_end
-            && window.end == self.written_end
-            && window.needs_look
-            && !window.retransmit_first
-            && !window.is_probing
-            && !window.restarts_timer
-            && !window.records.is_kept()
-            && !(window.has_reduced && self.notification.is_agreed())
-            && !self.paces
-            && !self.pacer.is_on()
-            && !self.frto.is_waiting()
-            && !self.rx.ack_now
-            && self.rx.ack_deadline == Time::NEVER;
-        let state = self.running.steady(window).filter(|_| is_steady)?;
-        (offset(plain.sack.left) == state.left && offset(plain.sack.right) > state.right).then_some(state)
-    }
-
-    /// Handles reports of a block that grows by one segment each: each takes these bytes off the pipe, and new data replaces
-    /// them.
-    #[inline(never)]
-    fn handle_report_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
-        let Some(mut state) = self.steady(&train.first).filter(|_| train.step > 0) else {
-            return self.walk(train, sent);
-        };
-        let mss = u64::from(self.window.mss);
-        let cwnd = self.window.cwnd as u64;
-        // The last segment and a closed window are left to the usual path.
-        let end = self.window.peer_end.min(self.buffer_start + self.buffer.front_len() as u64);
-        let stamp = self.data_stamp(self.window.nxt);
-        let first = self.plain_segment(self.window.nxt, self.sizes.data_header_bytes, self.window.mss, stamp);
-        let mut right = Self::unwrap(train.first.sack.right, self.initial_seq, self.window.una);
-        let (una, begin) = (self.window.una, self.window.nxt);
-        let (mut count, mut nxt, mut is_cut) = (0, begin, false);
-        while count < train.count && right <= nxt && !is_cut {
-            let now = train.time(count);
-            state.pipe -= right - state.right;
-            state.right = right;
-            let before = nxt;
-            while cwnd >= state.pipe + mss {
-                is_cut = !state.is_repaired || nxt + mss > end;
-                if is_cut {
-                    break;
-                }
-                nxt += mss;
-                state.pipe += mss;
-            }
-            if nxt > before {
-                let released = ((nxt - before) / mss) as u32;
-                let one = Train {
-                    first: first.ahead(self.window.mss, ((before - begin) / mss) as u32),
-                    step: self.window.mss,
-                    count: released,
-                    at: now,
-                    gap: Time::ZERO,
-                };
-                self.timed = self.timed.or(Some((before + mss, now)));
-                self.last_sent = now;
-                self.peak_in_flight = self.peak_in_flight.max(nxt - una);
-                if !sent.last_mut().is_some_and(|last| last.couple(&one)) {
-                    sent.push(one);
-                }
-            }
-            self.window.now = now;
-            right += u64::from(train.step);
+    /// Sends all full segments of new data below `end` that may be sent without further checks; returns their number.
+    #[inline(always)]
+    fn release(&mut self, end: u64) -> u32 {
+        let window = &mut self.window;
+        let mut count = 0;
+        while let Some(span) = window.next_clear()
+            && span.start + u64::from(span.len) <= end
+        {
+            window.nxt += u64::from(span.len);
             count += 1;
         }
-        (self.window.nxt, self.window.max) = (nxt, nxt);
-        self.running.on_grown(state.right);
-        self.is_held_back = false;
-        self.window.update(self.written_end);
-        if !sent.is_empty() {
-            self.rx.on_ack_sent();
-        }
+        window.max = window.max.max(window.nxt);
         count
     }
 
     /// Handles acknowledgements: of new data while no loss is being repaired all at once, others one by one.
     fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
-        if !train.first.sack.is_empty() {
-            return self.handle_report_train(train, sent);
-        }
         let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
         // Steps that involve the application or the last segment are left to the usual path.
         let limit = self.window.max.min(self.writable_at);
-        let is_usual = self.window.phase == Phase::Open
+        let is_usual = train.first.sack.is_empty()
+            && self.window.phase == Phase::Open
             && self.window.nxt == self.window.max
             && !self.window.needs_look
             && !self.window.retransmit_first
@@ -276,7 +210,7 @@ impl TcpConnection<Virtual> {
             self.running.on_acknowledged(&mut self.window, &mut self.control, acked);
             self.window.update(self.written_end);
             let nxt = self.window.nxt;
-            let released = self.window.release(solid_end);
+            let released = self.release(solid_end);
             if released > 0 {
                 // The bookkeeping of all variants for new data outside recovery; see `note_sent`.
                 self.timed = self.timed.or(Some((nxt + u64::from(self.window.mss), now)));
@@ -313,15 +247,14 @@ impl TcpConnection<Virtual> {
     }
 }
 
-impl Express for TcpConnection<Virtual> {
-    type Plain = PlainSegment;
-
+impl TcpConnection<Virtual> {
+    /// As [`Endpoint::handle_packet`], for an intact segment. Returns `false`, without any effect, if `handle_packet` is to be used.
     #[inline(always)]
-    fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
+    pub fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
         if !self.is_usual(plain) || self.sizes.has_timestamps || self.extensions.is_some() {
             return false;
         }
-        self.handle_acknowledgement(now, &AckFields::plain(plain));
+        self.handle_acknowledgement(now, &plain.ack_fields());
         if plain.payload_bytes > 0 {
             let start = Self::unwrap(plain.seq, self.peer_initial_seq, self.rx.stream.next);
             self.rx.on_data(now, start, &Virtual(plain.payload_bytes));
@@ -329,8 +262,9 @@ impl Express for TcpConnection<Virtual> {
         true
     }
 
+    /// As [`Endpoint::poll_transmit`].
     #[inline(always)]
-    fn poll_plain(&mut self, now: Time) -> Plain<PlainSegment> {
+    pub fn poll_plain(&mut self, now: Time) -> Plain<PlainSegment> {
         if !self.speaks_plainly() {
             return Plain::Ask;
         }
@@ -362,7 +296,13 @@ impl Express for TcpConnection<Virtual> {
         Plain::Send(plain)
     }
 
-    fn handle_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+    /// Handles as many of a train's first segments as it can, each at its own time: [`handle_plain`](Self::handle_plain), then
+    /// reading all data, then [`poll_plain`](Self::poll_plain) until there is nothing more to send. Appends the segments to send
+    /// to `sent`, in order.
+    ///
+    /// Returns the number of segments handled. After the last of them, something may be left to send. The caller guarantees that
+    /// nothing else happens to the endpoint meanwhile: no timeout, no write.
+    pub fn handle_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         if !self.is_usual(&train.first) || !self.speaks_plainly() || !self.events.is_empty() {
             0
         } else if train.first.payload_bytes > 0 {
