@@ -126,7 +126,7 @@ def read_modems() -> Modems:
     rng = np.random.default_rng(1)
     links = [replace(link, handovers_s=_before(link, rng)) for link in links]
     all_downs = {length_s: down_times(links, handover_s=length_s) for length_s in LENGTHS_S}
-    return Modems(links, all_downs[None][0].span_s, {key: [one.spells for one in downs] for key, downs in all_downs.items()})
+    return Modems(links, all_downs[None][0].span_s, {key: [one.outages for one in downs] for key, downs in all_downs.items()})
 
 
 def _before(link: Link, rng: np.random.Generator) -> list[float]:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reas
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-def test_no_file_does_harm(part, tmp_path):
+def test_hostile_files_do_no_harm(part, tmp_path):
     pytest.importorskip("matplotlib")
     for module in ("pyarrow", "h5py", "scipy"):
         pytest.importorskip(module)

@@ -157,7 +157,7 @@ def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, power_w, meta,
         (["import", "power.csv"], ["the unit of power is not known", "--unit"]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_refused_and_nothing_is_written(link, tmp_path, monkeypatch, arguments, said):
+def test_refused_commands_write_nothing(link, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     trace_file.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
     trace_file.write(Trace("power", {"power_w": [1e-8, 0.0]}, {"duration_s": 1.0}), tmp_path / "dark.npz")
@@ -174,7 +174,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(link, tmp_path, m
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_receivers_and_what_they_need(tmp_path, monkeypatch):
+def test_receivers_are_listed_with_their_sensitivity(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["receivers", "--ber", "1e-6"])

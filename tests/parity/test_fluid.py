@@ -18,7 +18,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_goodput_is_that_of_packets(name):
+def test_goodput_matches_the_packet_engine(name):
     rate, round_trip_s, queue, loss, flows, transport = POINTS[name]
     scenario = {
         "engines": ["packet", "fluid"],

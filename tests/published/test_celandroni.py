@@ -16,7 +16,7 @@ TABLE_1 = [(1e-4, 0.994, 0.02), (1e-3, 0.845, 0.02), (1e-2, 0.248, 0.02), (1e-1,
 
 @pytest.mark.published("celandroni, Table I")
 @pytest.mark.parametrize(("loss", "printed", "off"), TABLE_1)
-def test_total_of_five_connections_is_that_of_tgep(loss, printed, off):
+def test_total_of_five_connections_matches_tgep(loss, printed, off):
     # One loss per round trip, no timeouts. TGEP counts all that passes the link, which only matters at a loss rate of 0.1.
     found = fluid.goodput(RATE, ROUND_TRIP_S, BUFFER, loss, FLOWS, precision=0.005, **fluid.TGEP)
 

@@ -61,7 +61,7 @@ def test_every_connection_of_table_1_is_compared_with_its_own_interval():
 
 
 @pytest.mark.published("Celandroni, section IV")
-def test_a_carrier_of_ones_own_needs_3_db_less():
+def test_a_dedicated_carrier_needs_3_db_less():
     pytest.importorskip("pydantic")
     paper = papers.load("celandroni")
     (outcome,) = Workbench().outcomes([paper.item("section-4")])
@@ -69,7 +69,7 @@ def test_a_carrier_of_ones_own_needs_3_db_less():
     assert [check.verdict for check in outcome.checks] == [Verdict.AGREES]
 
 
-def test_the_modem_that_is_shipped_is_that_of_the_paper():
+def test_the_shipped_modem_is_that_of_the_paper():
     own = ROOT / "python" / "farlink" / "papers" / "celandroni" / "modem.toml"
 
     assert (ROOT / "studies" / "celandroni" / "modem.toml").read_text() == own.read_text()

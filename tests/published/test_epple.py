@@ -32,7 +32,7 @@ def checks_of(checks: list[Check], words: str) -> list[Check]:
 
 
 @pytest.mark.published("Epple, table 1, all 24 cells in brackets")
-def test_theory_of_table_1():
+def test_equations_reproduce_table_1():
     checks, _ = table_1_theory(Workbench())
 
     assert len(checks) == 24
@@ -55,7 +55,7 @@ def test_window_and_best_length():
 
 
 @pytest.mark.published("Epple, eqs. (5) and (6)")
-def test_what_counts_in_a_loss():
+def test_definitions_of_loss_are_ordered():
     losses = [PAPER_SETTING.loss(1000, "tcp", counted=counted) for counted in ("data", "packet", "true-ack", "ack")]
 
     assert losses == sorted(losses)

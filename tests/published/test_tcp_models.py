@@ -84,7 +84,7 @@ def test_cardwell_is_slow_start_for_short_transfers_and_padhye_for_long_ones():
 
 
 @pytest.mark.published("Cardwell et al., eq. (5)")
-def test_the_printed_slow_start_counts_a_segment_too_many_where_nothing_is_lost():
+def test_the_printed_slow_start_counts_a_segment_too_many_without_loss():
     assert float(cardwell.slow_start_segments(10, loss_rate=0.0, as_printed=True)) == 11
     rng = np.random.default_rng(1)
     until = np.minimum(rng.geometric(0.02, 200_000), 60)
@@ -133,7 +133,7 @@ def sikdar_rounds(segments: int, loss: float, limit: int, variant: str, losses: 
         (20, 0.1, 1, "reno", "correlated"),
     ],
 )
-def test_the_recursion_is_the_mean_over_simulated_rounds(segments, loss, limit, variant, losses):
+def test_the_recursion_matches_the_mean_over_simulated_rounds(segments, loss, limit, variant, losses):
     rng = np.random.default_rng(1)
     times = np.array([sikdar_rounds(segments, loss, limit, variant, losses, rng) for _ in range(1500)])
 

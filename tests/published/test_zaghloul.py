@@ -137,7 +137,7 @@ def checks_of(*keys: str, **how: Any) -> list[Check]:
 
 
 @pytest.mark.published("Zaghloul, all items but those of section 5 that are simulated or measured")
-def test_verdicts_of_the_paper():
+def test_verdicts_match_the_page():
     checks = checks_of(*CLOSED_FORMS)
 
     unsettled = [check.item for check in checks if not check.verdict.is_settled]
@@ -165,7 +165,7 @@ def test_drops_of_the_engine_are_exponential_by_the_test_of_the_thesis():
     assert told_apart.value.mean < 0.5
 
 
-def test_drops_are_heard_where_the_channel_has_them():
+def test_reported_drop_times_are_those_of_the_channel():
     """The same process as an outage at known times, so that what is heard can be compared."""
     from farlink import engines
     from farlink.papers.zaghloul import simulated_drops
@@ -183,7 +183,7 @@ def test_drops_are_heard_where_the_channel_has_them():
 
 
 @pytest.mark.published("Zaghloul, figure 5.3: a bundle of n links drops at n β")
-def test_drops_of_a_bundle_are_those_of_its_links_together():
+def test_drop_rate_of_a_bundle_is_the_sum_over_its_links():
     pytest.importorskip("scipy.stats")
     mean, accepted = checks_of("figure-5.3", runs=6)
 
@@ -242,7 +242,7 @@ def test_measured_drops():
     assert [check.value.mean for check in low] == [0, 0]
 
 
-def test_measured_items_are_left_out_where_the_logs_are_not(monkeypatch, tmp_path):
+def test_measured_items_are_left_out_without_the_logs(monkeypatch, tmp_path):
     from farlink.papers.zaghloul import measured_drops
 
     monkeypatch.setenv("FARLINK_DATA", str(tmp_path))
@@ -266,7 +266,7 @@ def test_reno_needs_a_timeout_for_a_drop_and_sack_does_not():
 
 
 @pytest.mark.published("Zaghloul, section 4.1.6 and figure 4.6")
-def test_round_trips_under_load_are_those_of_the_packets_in_front():
+def test_round_trips_under_load_follow_the_queue_length():
     checks = {check.cell: check.value.mean for check in checks_of("figures-4.5-4.6", quick=True)}
 
     loaded = "section 4.1.6, window of 18 segments over six lines, {}: round trip, s"
@@ -289,7 +289,7 @@ def test_eight_modems_carry_datagrams_at_18_6_kbps():
 
 @pytest.mark.published("Zaghloul, figure 7.14")
 @pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
-def test_the_engine_counts_what_is_drawn(rule):
+def test_figures_show_the_counts_of_the_engine(rule):
     from farlink import engines, scenario
     from farlink.papers.zaghloul.figure_7_14 import down_times
 
@@ -308,7 +308,7 @@ def test_the_engine_counts_what_is_drawn(rule):
 
 @pytest.mark.published("Zaghloul, section 7.6: all up 87 % of the time, at least one 97 %")
 @pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
-def test_the_engine_has_the_rules_of_the_primary(rule):
+def test_the_engine_applies_the_rules_of_the_primary(rule):
     from farlink import engines, scenario
     from farlink.papers.zaghloul.figure_7_14 import down_times
     from farlink.papers.zaghloul.packets import calls

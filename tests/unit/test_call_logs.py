@@ -116,7 +116,7 @@ def test_csv_with_other_columns_comments_and_semicolons(tmp_path):
     assert log.events[1].source == "calls.txt, line 4"
 
 
-def test_seaglider_calls_end_by_logout_or_are_dropped(tmp_path):
+def test_seaglider_calls_without_logout_are_drops(tmp_path):
     log = read(tmp_path, COMM_LOG, "comm.log")
     (link,) = links_of(log.events)
 
@@ -132,7 +132,7 @@ def test_seaglider_calls_end_by_logout_or_are_dropped(tmp_path):
     assert link.calls[4].source == "comm.log, line 31"
 
 
-def test_what_ends_on_purpose_is_censored(tmp_path):
+def test_calls_that_end_on_purpose_are_censored(tmp_path):
     (link,) = links_of(read(tmp_path, COMM_LOG, "comm.log").events)
 
     sample = up_times([link])
@@ -163,7 +163,7 @@ def test_formats_are_recognised_by_their_content_compressed_or_not(tmp_path, tex
     assert logs.read(path).events == read(tmp_path, text, name).events
 
 
-def test_lines_end_where_an_editor_ends_them(tmp_path):
+def test_only_newlines_end_a_line(tmp_path):
     """Other separators of lines may stand in a cause; a line may end as on Windows."""
     text = (
         row(1e9, "connected").replace("\n", "\r\n")
@@ -175,7 +175,7 @@ def test_lines_end_where_an_editor_ends_them(tmp_path):
     assert (log.lines, log.events[1].cause) == (2, "a\u2028b")
 
 
-def test_the_same_link_in_two_logs_goes_on(tmp_path):
+def test_a_link_in_two_logs_is_one_link(tmp_path):
     first = links_of(read(tmp_path, row(1e9, "connected") + row(1e9 + 60, "dropped"), "a.jsonl").events)
     second = links_of(read(tmp_path, row(1e9 + 100, "connected") + row(1e9 + 160, "dropped"), "b.jsonl").events)
 
@@ -186,7 +186,7 @@ def test_the_same_link_in_two_logs_goes_on(tmp_path):
         merged([first, first])
 
 
-def test_a_link_that_is_up_where_the_log_stops_is_censored(tmp_path):
+def test_a_link_that_is_up_when_the_log_ends_is_censored(tmp_path):
     text = row(1e9, "connected") + row(1e9, "connected", "m2") + row(1e9 + 500, "dropped", "m2")
 
     first, _ = links_of(read(tmp_path, text).events)
@@ -268,7 +268,7 @@ def test_bad_files_are_refused(tmp_path, name, content, message):
     assert message in error.value.message
 
 
-def test_missing_file_directory_and_format(tmp_path):
+def test_missing_file_directory_and_unknown_format_are_refused(tmp_path):
     with pytest.raises(JournalError, match="No such file"):
         logs.read(tmp_path / "none.jsonl")
     with pytest.raises(JournalError, match="is a directory"):
@@ -295,14 +295,14 @@ events = st.builds(
 
 
 @given(events)
-def test_what_is_written_is_read_again(event):
+def test_a_written_journal_is_read_back(event):
     found = journal.parse_line(journal.line_of(event), "")
 
     assert found == event
 
 
 @given(st.text())
-def test_no_line_of_any_kind_breaks_the_reader(text):
+def test_no_line_crashes_the_reader(text):
     for module in logs.FORMATS.values():
         with suppress(JournalError):
             list(module.events(["Connected at 2023-05-03T16:36:07Z", *text.split("\n")], "x"))

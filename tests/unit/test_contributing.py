@@ -36,7 +36,7 @@ EXAMPLES = {
 }
 
 
-def test_every_file_that_it_names_exists():
+def test_every_file_named_in_contributing_exists():
     named = re.findall(r"`((?:crates|tests|docs|python|fuzz|\.ci)/[\w./-]+)`", TEXT)
     assert len(named) > 8
 
@@ -47,7 +47,7 @@ def test_every_file_that_it_names_exists():
 
 
 @pytest.mark.parametrize("registry", REGISTRIES)
-def test_a_line_goes_where_the_recipe_says(registry):
+def test_registry_lines_are_where_the_recipes_say(registry):
     file, line = REGISTRIES[registry]
     text = (ROOT / file).read_text(encoding="utf-8")
 
@@ -57,14 +57,14 @@ def test_a_line_goes_where_the_recipe_says(registry):
 
 
 @pytest.mark.parametrize("trait", EXAMPLES)
-def test_the_example_of_a_recipe_is_one(trait):
+def test_the_example_of_each_recipe_fits_it(trait):
     text = (ROOT / EXAMPLES[trait]).read_text(encoding="utf-8")
 
     assert f"`{trait}`" in TEXT
     assert re.search(rf"impl {trait} for ", text)
 
 
-def test_a_toy_paper_is_a_file_and_a_line(tmp_path, monkeypatch):
+def test_a_toy_paper_takes_one_file_and_one_line(tmp_path, monkeypatch):
     (tmp_path / "toy_paper.py").write_text(
         """
 from farlink.papers.check import Check, number

@@ -122,7 +122,7 @@ def test_no_text_is_cut_off(draw):
 
 
 @pytest.mark.parametrize("draw", FIGURES)
-def test_every_text_can_be_read_on_a_telephone(draw):
+def test_every_text_is_legible_on_a_phone(draw):
     figure = draw()
     figure.draw(FigureCanvasAgg(figure).get_renderer())
 

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 import grimp
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_no_python_modules_import_each_other_in_a_cycle():
     graph = grimp.build_graph("farlink", exclude_type_checking_imports=True, cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(imports) > 100

@@ -161,7 +161,7 @@ def test_slow_fading_crosses_the_threshold_as_often_as_rice_says():
         assert float(errors.after_good * good / frame_s) == pytest.approx(crossings_hz, rel=1e-4)
 
 
-def test_fast_fading_is_independent_and_none_stays():
+def test_fast_fading_is_independent_and_slow_fading_persists():
     fast = fading.rayleigh_frames(10.0, doppler_hz=[1e3, 1e6], frame_s=1.0)
     assert fast.after_good == pytest.approx(1 - np.exp(-0.1), abs=1e-4)
     assert fast.after_bad == pytest.approx(1 - np.exp(-0.1), abs=2e-4)
@@ -170,7 +170,7 @@ def test_fast_fading_is_independent_and_none_stays():
 
 
 @given(st.floats(-5, 30), st.floats(1e-4, 100), st.integers(1, 100))
-def test_two_states_keep_their_share(margin_db, doppler, frames):
+def test_the_two_state_chain_has_the_stationary_share(margin_db, doppler, frames):
     errors = fading.rayleigh_frames(margin_db, doppler_hz=doppler, frame_s=0.1)
     share = float(fading.error_rate(errors))
     assert share == pytest.approx(-np.expm1(-(10 ** (-margin_db / 10))), rel=1e-6)
@@ -236,7 +236,7 @@ def test_go_back_n_is_that_of_random_frame_errors(frames, window, enter, stay, a
 
 @settings(max_examples=40)
 @given(st.floats(0.001, 0.5), st.floats(0.001, 0.9), st.integers(1, 40), st.integers(1, 10))
-def test_many_attempts_are_as_good_as_no_limit(enter, stay, frames, window):
+def test_many_attempts_approach_no_limit(enter, stay, frames, window):
     errors = FrameErrors(enter, stay)
     never, late = (GoBackN(frames, window, 0.2, errors, attempts=attempts) for attempts in (None, 600))
     assert float(rtt_mean_s(late)) == pytest.approx(float(rtt_mean_s(never)))
@@ -315,12 +315,12 @@ def test_round_trips_shrink_with_signal_and_speed_and_grow_with_the_rate_of_the_
         ),
     ],
 )
-def test_what_lies_outside_its_range_is_refused(call, words):
+def test_values_out_of_range_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 
 
-def test_what_parts_two_frames_is_one_less_the_size_of_their_correlation():
+def test_distance_of_two_frames_is_one_minus_their_absolute_correlation():
     special = pytest.importorskip("scipy.special")
     # Where J_0 is negative and where it is positive, on either side of where the series takes over.
     phase = np.concatenate((np.linspace(0.0, 60.0, 400), np.geomspace(60.0, 1e5, 200)))

@@ -47,7 +47,7 @@ def written_by(program: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_marks_of_a_page_are_what_its_program_writes(page, name):
+def test_a_page_has_exactly_the_marks_that_its_program_writes(page, name):
     text = (ROOT / "docs" / "validation" / name).read_text(encoding="utf-8")
 
     assert {mark["name"] for mark in page.MARK.finditer(text)} == set.union(*map(written_by, PROGRAMS[name]))
@@ -61,7 +61,7 @@ def test_every_mark_of_a_page_is_closed(page, name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_no_line_begins_with_a_mark_and_goes_on(name):
+def test_no_line_of_text_starts_with_a_mark(name):
     # Markdown takes a line that begins with a comment for HTML as a whole.
     text = (ROOT / "docs" / "validation" / name).read_text(encoding="utf-8")
 
@@ -69,7 +69,7 @@ def test_no_line_begins_with_a_mark_and_goes_on(name):
 
 
 @pytest.mark.parametrize("program", [programs[0] for programs in PROGRAMS.values()])
-def test_a_program_has_help(program):
+def test_page_programs_have_help(program):
     done = subprocess.run(
         [sys.executable, f"docs/{program}.py", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -96,7 +96,7 @@ def test_values_replace_what_stands_between_marks(page):
         (TEXT.replace("= cells", "= 2 cells"), {"rows": ""}, "<!--= 2 cells --> after the beginning"),
     ],
 )
-def test_a_page_that_does_not_fit_stays_as_it_is(page, monkeypatch, tmp_path, text, said, message):
+def test_a_page_with_wrong_marks_is_left_unchanged(page, monkeypatch, tmp_path, text, said, message):
     monkeypatch.setattr(page, "VALIDATION", tmp_path)
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
 

@@ -58,7 +58,7 @@ def test_missing_levels_stay_missing_and_leave_the_rest_alone():
 
 
 @given(offset_db=st.floats(-100, 100))
-def test_the_level_itself_does_not_matter(offset_db):
+def test_a_constant_offset_of_the_level_does_not_matter(offset_db):
     _, loss_db = levels_with_a_shower()
 
     np.testing.assert_allclose(
@@ -69,7 +69,7 @@ def test_the_level_itself_does_not_matter(offset_db):
 # Files.
 
 
-def test_levels_in_text_are_read_and_what_loggers_write_for_nothing_is_missing(tmp_path):
+def test_levels_in_text_are_read_and_placeholders_count_as_missing(tmp_path):
     levels = [[60 * k, -53 if 300 <= k < 320 else -45, 15] for k in range(600)]
     levels[200][1], levels[310][2] = -99.9, 255
     found = read(tmp_path, "time_s,rsl,tsl\n" + "".join(f"{','.join(map(str, row))}\n" for row in levels))
@@ -79,14 +79,14 @@ def test_levels_in_text_are_read_and_what_loggers_write_for_nothing_is_missing(t
     assert np.count_nonzero(found.attenuation_db == 8) == 19
 
 
-def test_attenuation_in_text_is_taken_as_it_is(tmp_path):
+def test_attenuation_in_text_is_read_unchanged(tmp_path):
     found = read(tmp_path, "time_s,rsl,attenuation_db\n0,-40,0\n60,-42,2\n120,-40,\n")
 
     np.testing.assert_array_equal(found.attenuation_db, [0, 2, np.nan])
     assert found.frequency_hz is None
 
 
-def test_channels_in_hdf5_say_what_link_they_are(tmp_path):
+def test_hdf5_channels_carry_the_parameters_of_their_link(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "links.h5", "w") as file:
         link = file.create_group("cml_7")
@@ -180,7 +180,7 @@ def test_the_same_path_at_the_same_frequency_has_the_same_rain():
     np.testing.assert_allclose(found, attenuation_db, rtol=0.05)
 
 
-def test_measured_link_has_the_fades_that_its_description_states():
+def test_measured_link_has_the_fades_stated_in_its_description():
     if not DATA.is_dir():
         pytest.skip(f"{DATA} is missing: set FARLINK_DATA to the directory of the measured data")
     pytest.importorskip("h5py")

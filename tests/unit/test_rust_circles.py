@@ -11,7 +11,7 @@ CRATES = sorted(Path(__file__).resolve().parents[2].glob("crates/*/src"))
 
 
 @pytest.mark.parametrize("source", CRATES, ids=lambda source: source.parent.name)
-def test_no_files_use_each_other_in_a_circle(source):
+def test_no_rust_files_depend_on_each_other_in_a_cycle(source):
     assert len(read(source)) > 5
 
     remedy = "move what they share to a file of its own, or a method to the file of the type that it needs"
@@ -39,7 +39,7 @@ def crate(folder: Path, **files: str) -> Path:
         "#[cfg(test)]\nuse super::four;\nuse super::one::One;",
     ],
 )
-def test_a_circle_is_found_however_it_is_written(tmp_path, back):
+def test_a_cycle_is_found_in_every_notation(tmp_path, back):
     source = crate(
         tmp_path,
         lib="mod one; mod two; mod three; mod four; mod five;",
@@ -52,7 +52,7 @@ def test_a_circle_is_found_however_it_is_written(tmp_path, back):
     assert circles(source) == [["one", "three", "two"]]
 
 
-def test_a_name_that_is_passed_on_counts_for_the_file_that_has_it(tmp_path):
+def test_a_reexported_name_counts_for_the_file_that_defines_it(tmp_path):
     source = crate(
         tmp_path,
         lib="mod link; mod path;",
@@ -65,7 +65,7 @@ def test_a_name_that_is_passed_on_counts_for_the_file_that_has_it(tmp_path):
     assert circles(source) == [["link::rate", "path"]]
 
 
-def test_each_circle_is_one_group(tmp_path):
+def test_each_cycle_is_one_group(tmp_path):
     source = crate(
         tmp_path,
         lib="",
@@ -91,14 +91,14 @@ def test_each_circle_is_one_group(tmp_path):
         "use std::one::One;",
     ],
 )
-def test_what_is_said_or_tested_is_no_use(tmp_path, back):
+def test_strings_comments_and_tests_are_not_dependencies(tmp_path, back):
     source = crate(tmp_path, lib="mod one; mod two;", one="use crate::two::Two;", two=back)
 
     assert circles(source) == []
 
 
 @pytest.mark.parametrize(("attribute", "found"), [("", [["one", "probe"]]), ("#[cfg(test)]", [])])
-def test_a_file_for_tests_alone_does_not_count(tmp_path, attribute, found):
+def test_a_file_only_for_tests_is_ignored(tmp_path, attribute, found):
     source = crate(
         tmp_path, lib=f"mod one; {attribute}\nmod probe;", one="use crate::probe::Probe;", probe="use crate::one::One;"
     )
@@ -106,7 +106,7 @@ def test_a_file_for_tests_alone_does_not_count(tmp_path, attribute, found):
     assert circles(source) == found
 
 
-def test_a_file_and_those_below_it_are_one_module(tmp_path):
+def test_a_file_and_its_submodules_are_one_module(tmp_path):
     source = crate(tmp_path, lib="mod one;", one="mod parts; use parts::Part;", one__parts="use super::One;")
 
     assert circles(source) == []

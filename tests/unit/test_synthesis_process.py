@@ -70,7 +70,7 @@ def test_band_has_no_power_outside():
     assert power[(frequency > 0.5) & (frequency < 20)].sum() / power.sum() > 0.95
 
 
-def test_first_order_crosses_levels_more_often_the_faster_it_is_sampled_and_ours_does_not():
+def test_only_a_first_order_process_crosses_levels_more_often_when_sampled_faster():
     """The reason why order 1 is refused."""
 
     def crossings(path):
@@ -95,7 +95,7 @@ def test_first_order_is_refused_with_the_reason():
         Butterworth(1, 10.0)
 
 
-def test_warped_process_keeps_its_variance_while_its_speed_changes_without_a_step():
+def test_warped_process_keeps_its_variance_and_changes_speed_smoothly():
     tau_s = np.array([2e-3] * 51 + list(np.linspace(2e-3, 8e-3, 50)) + [8e-3] * 102)
     path = warped_process(Butterworth.with_tau(3, 1.0), tau_s, 2_000_000, RATE_HZ, stream(3, "warped"))
 
@@ -126,7 +126,7 @@ def test_factor_has_mean_1_and_its_variance_and_never_falls(quantile, variance):
 
 
 @pytest.mark.parametrize("variance", [0.05, 0.4, 1.5])
-def test_quantiles_are_those_of_scipy(variance):
+def test_quantiles_match_scipy(variance):
     g = np.array([-6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0])
     probability = special.ndtr(g)
     shape = weibull_shape(variance)

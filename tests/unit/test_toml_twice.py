@@ -24,7 +24,7 @@ TWICE = {
 
 
 @pytest.mark.parametrize("case", TWICE)
-def test_the_key_and_its_line_are_named(case):
+def test_the_duplicate_key_and_its_line_are_named(case):
     text, key, line = TWICE[case]
 
     with pytest.raises(ValueError, match="occurs twice") as caught:

@@ -51,7 +51,7 @@ def printed(table, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @given(made=tables())
-def test_no_figure_is_cut_and_no_column_vanishes(width, made):
+def test_no_number_is_cut_and_omitted_columns_are_named(width, made):
     headings, rows, keep = made
     text = printed(fitted(headings, rows, keep=keep), width)
 
@@ -69,7 +69,7 @@ def test_no_figure_is_cut_and_no_column_vanishes(width, made):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @given(made=tables())
-def test_a_text_table_goes_on_below(width, made):
+def test_a_wide_text_table_continues_below(width, made):
     headings, rows, _ = made
     head = [heading.partition("\n")[0] for heading, _ in headings]
     token = shown.WIDTH.set(width)
@@ -83,7 +83,7 @@ def test_a_text_table_goes_on_below(width, made):
         assert cell in text
 
 
-def test_without_a_width_a_text_table_is_one():
+def test_without_a_width_a_text_table_is_not_split():
     assert "\n\n" not in table(["a" * 100, "b" * 100, "c" * 100], [["1", "2", "3"]])
 
 
