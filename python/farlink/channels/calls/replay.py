@@ -103,8 +103,8 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     Returns
     -------
     str
-        TOML. For one link, a channel ``outage``; for several links whose logs overlap in time, the calls of a bundle with a line
-        for each link; for several that do not overlap, the tables of the first link, then those of the others as comments.
+        TOML. For one link, a channel ``outage``; for several links whose logs overlap in time, the calls of a bundle with a
+        line for each link; for several that do not overlap, the tables of the first link, then the others as comments.
 
     Raises
     ------

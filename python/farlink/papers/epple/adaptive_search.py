@@ -1,8 +1,8 @@
 """The search for the rule of an adaptive packet length, over the engine: ``python -m farlink.papers.epple.adaptive_search``.
 
-The search tries points of a coarse grid on traces 11 to 15. Gains are reported on other traces, which the search never sees. The
-gain of a point is the mean, over channels, protocols and long-term bit error rates, of the logarithm of its goodput over that
-of the fixed length that is best on the same traces: 0.01 is one percent.
+The search tries points of a coarse grid on traces 11 to 15. Gains are reported on other traces, which the search never sees.
+The gain of a point is the mean, over channels, protocols and long-term bit error rates, of the logarithm of its goodput over
+that of the fixed length that is best on the same traces: 0.01 is one percent.
 """
 
 from __future__ import annotations
