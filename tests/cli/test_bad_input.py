@@ -1,4 +1,4 @@
-"""Wrong input: exit status 2, a line that says what is wrong, a line that says how to mend it, and nothing written."""
+"""Wrong input gives exit status 2, one line with the error, one line with the remedy, and no output files."""
 
 from __future__ import annotations
 

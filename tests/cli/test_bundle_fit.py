@@ -78,7 +78,7 @@ def test_the_process_runs_as_a_scenario(farlink, bundle, tmp_path):
     done = farlink("run", "dialled.toml", "--json", "-", "--runs", "10")
 
     assert done.returncode == 0, done.stderr
-    # Up 3000 s, down 5 + 50 / 0.8 s: 2.2 % of the time; what was fitted to 87 drops is within 40 % of either.
+    # Up 3000 s, down 5 + 50 / 0.8 s: 2.2 % of the time; a fit to 87 drops is within 40 % of either.
     (summary,) = [entry for entry in json.loads(done.stdout)["summary"] if entry["flow"] == "f"]
     assert 0.01 < summary["loss_fraction"]["mean"] < 0.05
 
@@ -131,7 +131,7 @@ def test_csv_in_and_json_in_a_file(farlink, tmp_path):
 
 
 def test_handovers_come_as_a_table(farlink, tmp_path):
-    """A call of two hours whose modem answers every 4 s, and 7 s late at five of its handovers."""
+    """A call of two hours whose modem answers every 4 s, but 7 s late at five handovers."""
     lines, time_s = [f"{BEGIN_S},m,connected,"], 0.0
     for number in range(1, 1700):
         time_s += 7.0 if number in (150, 300, 600, 900, 1050) else 4.0

@@ -101,7 +101,7 @@ def test_log_and_capture_clocks_are_aligned(farlink, tmp_path, log):
 
     moved = farlink("trace", "show", capture, "--drops", log, "--offset-s", -BEGIN_S - 100, "-o", "a.png")
     assert moved.returncode == 0, moved.stderr
-    # The first drop is 60 s before the capture, and over; the second one also.
+    # The first two drops end before the capture begins.
     assert "Drops       1, of 1 link" in moved.stdout
 
     done = farlink("trace", "show", capture, "--drops", log, "--offset-s", "0")
@@ -117,7 +117,7 @@ def test_several_links_are_replayed_as_a_bundle(farlink, tmp_path):
 
     assert done.returncode == 0, done.stderr
     bundle = tomllib.loads(done.stdout)["link"]["bundle"]
-    # Both count from the first event of either.
+    # Both clocks count from the first event of either file.
     assert bundle == {"lines": 2, "calls": {"schedule": [[[50, 60], [90, 95]], [[0, 1], [70, 75]]]}}
     rest = 'duration_s = 100\nruns = 1\n[transport.udp]\nkind = "udp"\n[flow.a]\ntransport = "udp"\n'
     rest += 'traffic = { kind = "cbr", rate_bps = 1e3, payload_bytes = 100 }\n'

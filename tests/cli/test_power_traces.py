@@ -62,7 +62,7 @@ def test_from_measurement_to_a_calibrated_link(farlink, measured, tmp_path):
     assert mask.sum() == 200 + 2000 + 500
     receiver = Receiver.named("frm5w621")
     assert fades.long_term_ber(found["power_w"], receiver, blocked=mask) == pytest.approx(1e-6, rel=1e-9)
-    # Put back: 30 dB below, as measured.
+    # The blockages are back, 30 dB below the mean as measured.
     assert 10 * np.log10(found["power_w"][~mask].mean() / found["power_w"][9000:11_000].mean()) == pytest.approx(30, abs=1)
 
 

@@ -95,7 +95,7 @@ def test_output_is_reproducible(farlink, tmp_path):
 
 def test_the_shipped_study_is_valid(farlink, tmp_path):
     study = (ROOT / "studies" / "celandroni" / "tune.toml").read_text()
-    # Two conditions and two families: no more error events than that takes.
+    # Two conditions and two families need few error events.
     study = study.replace("cn0_to_dbhz = 78", "cn0_to_dbhz = 67") + "\n"
     (tmp_path / "tune.toml").write_text('families = ["none", "RS"]\n' + study)
     (tmp_path / "modem.toml").write_text((ROOT / "studies" / "celandroni" / "modem.toml").read_text())

@@ -1,4 +1,4 @@
-"""The command before it is at work: wrong arguments, outputs of the wrong kind, missing libraries, Ctrl-C."""
+"""Errors before a command starts its work: wrong arguments, outputs of the wrong kind, missing libraries, Ctrl-C."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import pytest
 
 import farlink
 
-# Rate in segments per second, round trip in s, queue, loss rate, flows, and what differs from SACK.
+# Rate in segments per second, round trip in s, queue, loss rate, flows, and changes to the SACK transport.
 POINTS = {
     "losses": (1000, 0.2, 100, 3e-3, 2, {}),
     "small buffer": (500, 0.2, 20, 1e-5, 3, {}),

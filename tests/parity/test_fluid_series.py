@@ -9,7 +9,7 @@ from farlink.channels.trace_file import write
 
 
 def scenario(tmp_path, **channel):
-    """Five minutes each of few errors, many, and none found at all; and a rate that is lower in the second half."""
+    """Five minutes each of few errors, of many, and of no detected frames; the rate is lower in the second half."""
     ber = np.repeat([1e-7, 2e-6, 0.5, 1e-6], 30)
     write(Trace("ber", {"ber": ber}, {"duration_s": 1200.0}), tmp_path / "ber.npz")
     rate = Trace("rate", {"time_s": [0.0, 600.0], "rate_bps": [2e6, 1e6]}, {"duration_s": 1200.0})

@@ -1,4 +1,4 @@
-"""Brodbekier et al., with few runs: what the paper prints in words holds already."""
+"""Brodbekier et al. with few runs, which are enough to confirm the paper's statements."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_bursts_help_uncoded_packets_and_hurt_corrected_ones():
     at = {key: points[0][1] for key, points in lines.items()}
 
     assert 0.7e-6 < lines["sack", "bursts"][0][0] < 1.4e-6
-    # At 1e-6 TCP has lost most of the link, STP with a window a quarter of it: there is less to win and to lose.
+    # At 1e-6 TCP has lost most of the link and windowed STP a quarter of it, so bursts can change less.
     bounds = {"tahoe": (1.2, 1.5, 0.8), "sack": (1.2, 1.5, 0.8), "stp-window": (1.1, 1.2, 0.95)}
     for version, (helped, mending_helps, hurt) in bounds.items():
         mended = f"{version}-mended"

@@ -24,7 +24,7 @@ def found() -> Gains:
 
 
 def test_a_genie_with_equation_11_beats_every_fixed_length(found):
-    """Over a short link with selective repeat, equation (11) is what it claims to be."""
+    """Over a short link with selective repeat, equation (11) gives the best length, as claimed."""
     for goodput in found.fixed.values():
         assert math.fsum(found.adaptive["genie, equation (11)"]) > math.fsum(goodput)
     assert found.of("genie, equation (11)").mean > 0

@@ -102,7 +102,7 @@ def test_rare_errors_keep_their_digits():
 def test_the_engine_reaches_the_goodput_of_the_equations(cell):
     measured = goodput(cell, precision(cell))
 
-    # Where one loss costs a thousand packets the interval is wide; docs/validation/arq.md has the narrow one.
+    # Where one loss costs a thousand packets the interval is wide; docs/validation/arq.md has a narrow one.
     allowance = measured.half_width if is_far(cell) else 0.0
     whole = equation(cell, whole_packets=True)
     assert abs(measured.mean - whole) <= 0.005 * whole + allowance
@@ -111,7 +111,7 @@ def test_the_engine_reaches_the_goodput_of_the_equations(cell):
 
 
 def test_one_cell_misses_its_equation_because_packets_are_whole():
-    """Where a round trip holds 0.14 packets, a loss costs one: 1.03 % by the equation itself, whoever simulates it."""
+    """A loss costs a whole packet even where a round trip holds only 0.14 packets: 1.03 % by the equation itself."""
     beyond = [cell for cell in CELLS if abs(equation(cell, whole_packets=True) / equation(cell) - 1) > 0.01]
 
     assert beyond == [Cell("go-back-n", 1500, "Testbed")]
@@ -134,7 +134,7 @@ def test_every_assumption_can_be_dropped(dropped):
     plain = scenario(cell, packets=1000)
     other = scenario(cell, packets=1000, changes=dropped.changes(cell), fast_return=dropped.fast_return)
     assert from_data(other)
-    # Blocks without a limit are what the equations assume, and are listed to be compared with.
+    # The equations assume an unlimited number of blocks; it is listed for comparison.
     assert other != plain
 
 
@@ -150,7 +150,7 @@ def test_a_lost_acknowledgement_costs_a_packet(protocol):
 
 
 def test_in_go_back_n_a_lost_acknowledgement_costs_less_than_a_lost_packet():
-    """Equation (6) forgets that the receiver has what followed: it need not arrive twice."""
+    """Equation (6) neglects that the receiver already has the packets that followed, which need not arrive twice."""
     cell = Cell("go-back-n", 500, "FASOLT")
 
     measured = goodput(cell, 0.01, changes={"return": {"kind": "ber", "ber": 3e-5}})

@@ -1,4 +1,4 @@
-"""Epple's rows with fading, on synthetic traces and in short runs: what the printed numbers can mean, and what moves ours."""
+"""Epple's rows with fading, in short runs on synthetic traces: possible meanings of the printed numbers, dependence of ours."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_fading_never_loses_more_than_its_mean_allows(bers, packet_bytes):
     loss = mean_loss(series, packet_bytes)
 
     assert loss <= 8 * packet_bytes * series.mean() + 1e-12
-    # Jensen: what varies lets more packets through than what is constant.
+    # Jensen's inequality: a varying error rate delivers more packets than a constant one of the same mean.
     assert loss <= mean_loss(np.array([series.mean()]), packet_bytes) + 1e-12
 
 

@@ -1,4 +1,4 @@
-"""Pathapati et al., with few and short runs: what the text says of AeroTP, UDP and TCP, and what goes beyond it."""
+"""Pathapati et al., with few short runs: the paper's statements on AeroTP, UDP and TCP, and extensions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RUNS = 8
 
 
 def needs(key):
-    """Skip where the item cannot be computed, for the reason that it gives."""
+    """Skip an item that cannot be computed, with its reason."""
     return pytest.mark.skipif(bool(PAPER.item(key).not_yet), reason=f"{key}: {PAPER.item(key).not_yet}")
 
 
@@ -144,7 +144,7 @@ def test_only_saturation_adds_delay(strengths):
         assert over_error_free(strengths, name_of(words), DELAY).mean == pytest.approx(1, abs=0.005)
         load = CBR_BPS / RATE_BPS * PACKET_BYTES / trailer(words).payload_bytes
         delay = value(strengths, name_of(words), DELAY, 0.0).mean
-        # The last packet waits for what the link has not carried by then; on average it is half of that.
+        # The last packet waits for the whole backlog of the link; the average packet for half of that.
         waits = max(0.0, 8 * FILE_BYTES / CBR_BPS * (load - 1)) / 2
         assert delay == pytest.approx(10 + waits, abs=0.02)
     assert value(strengths, name_of(256), DELAY, 0.0).mean > 11.5

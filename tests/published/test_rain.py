@@ -1,4 +1,4 @@
-"""Rain attenuation by P.618 and what it is made of, beside the examples that ITU-R publishes for programs that compute it.
+"""Rain attenuation by P.618 and its components, against the examples that ITU-R publishes for such programs.
 
 The examples are those of the workbook of ITU-R working party 3M, revision 5.1 (P.618-13, P.837-7, P.838-3, P.839-4), as they
 stand in the tests of ITU-Rpy; revision 8.3.0 has the same values for rain of P.618-14.

@@ -1,4 +1,4 @@
-"""Closed forms of TCP's latency beside the packet engine: where they hold, where they do not, and why."""
+"""Closed forms of TCP's latency against the packet engine: where they are valid, where not, and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDS = Path("correlated", 2, WINDOW_SEGMENTS)
 
 
 def off(model: str, path: Path, segments: int, loss: float, runs: int, **changes: Any) -> tuple[float, float]:
-    """By how much a model is off, in per cent, and the half-width of that."""
+    """Error of a model in per cent, and its half-width."""
     result = farlink.run(from_data(path.scenario([segments], [loss], runs=runs, changes=changes)))
     truth = simulated(path, result)[segments, loss]
     time = float(MODELS[model].time_s(path, np.array([segments]), np.array([loss]))[0])
@@ -74,7 +74,7 @@ def test_slow_start_without_a_threshold_outruns_the_rate_of_long_transfers():
 
 
 def over_link(segments: list[int], *, per_ack: int, rtt_s: float, segment_s: float, window: int | None) -> farlink.Result:
-    """Transfers of packets of 1500 bytes over a link without losses, on which each takes so long."""
+    """Transfers of 1500-byte packets over a lossless link with this transmission time."""
     reno: dict[str, Any] = {"kind": "tcp", "variant": "reno", "initial_window_segments": 1, "handshake": False, "fin": False}
     reno |= {"delayed_ack": per_ack == 2, "rto": {"algorithm": "fixed", "initial_s": 60}}
     if window is not None:

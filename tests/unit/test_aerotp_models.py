@@ -89,7 +89,7 @@ def test_more_packets_and_fewer_copies_need_more_rounds(loss, packets, copies):
 
 
 def test_the_integral_equals_the_sum():
-    """Where losses are so frequent that the sum is replaced, both are the same."""
+    """At high loss the model replaces the sum by an integral; both agree there."""
     below, above = (float(aerotp.rounds_of_the_worst(math.exp(-decay), packets=680)) for decay in (0.0499999, 0.0500001))
 
     assert below == pytest.approx(above, rel=1e-5)
@@ -156,15 +156,15 @@ def test_arrivals_match_simulated_random_losses():
 def test_one_round_needs_least_sent_and_more_rounds_need_less():
     sent = [bounds.least_mean_sent(rounds, packets=40, loss_rate=0.5, probability=0.99) for rounds in (1, 2, 3, 4)]
 
-    # Tossing coins about the last packet saves a little of the whole number.
+    # Sending the last packet with a probability below 1 saves a little against the whole number.
     assert sent[0] == pytest.approx(bounds.least_sent(40, loss_rate=0.5, probability=0.99), rel=0.01)
     assert all(more > less for more, less in itertools.pairwise(sent))
-    # Nothing is below the capacity, but for the hundredth that may fail.
+    # No scheme is below the capacity, except by the hundredth of the runs that may fail.
     assert sent[-1] >= 0.99 * 40 / 0.5
 
 
 def test_no_two_round_scheme_beats_the_bound():
-    """Send a, then what the missing need with a margin: simulated, for several margins."""
+    """Simulate schemes that send a packets, then the missing ones with a margin, for several margins."""
     rng = np.random.default_rng(1)
     runs, packets, loss = 20_000, 40, 0.5
     for first in (70, 80, 90):
@@ -184,7 +184,7 @@ def test_a_quarter_more_than_the_least_completes_a_file_in_one_round():
 
 
 def test_bulk_and_file_bounds_are_consistent():
-    """A file that takes T by one bound is what T carries by the other."""
+    """A file that takes the time T by one bound is the amount delivered in T by the other."""
     link = {"loss_rate": 0.3, "payload_bytes": 1460, **LINK}
     time_s = bounds.completion_bound_s(1e8, **link)
 

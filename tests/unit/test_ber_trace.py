@@ -1,4 +1,4 @@
-"""Recorded bit error rates: what is allowed, what is said of them, that they are drawn and played."""
+"""Recorded bit error rates: allowed values, summary, picture and replay."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_ber_trace_is_drawn(ber, tmp_path):
 
 
 def test_the_engine_replays_a_ber_trace(tmp_path):
-    """Ten seconds without errors, ten at 1e-5 and so on: datagrams of 1000 bits are lost as often as bits are wrong."""
+    """Ten seconds without errors, ten at 1e-5 and so on: losses of 1000-bit datagrams follow the bit error rate."""
     path = write(trace(), tmp_path / "ber.npz")
     assert read(path).kind == "ber"
     result = farlink.run(

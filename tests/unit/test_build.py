@@ -1,4 +1,4 @@
-"""The fingerprint of the code: the same for the same sources, wherever and whenever they were built."""
+"""The build fingerprint is the same for the same sources, wherever and whenever they were built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bursts that are counted while a decoder runs: the figures of a trace that is kept, in memory that does not grow."""
+"""Bursts counted while a decoder runs: the same statistics as of a stored trace, in constant memory."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def test_memory_does_not_grow_with_the_bits():
 
     assert wrong_bits > 3e7
     assert bursts > 1e6
-    # Kept as they were, they would be 270 MB twice over; what a batch of the decoder takes stays.
+    # Stored positions would take 270 MB twice; the memory of a decoder batch remains.
     assert grown_bytes < 100e6

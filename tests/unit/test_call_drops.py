@@ -67,7 +67,7 @@ def test_a_fit_recovers_the_truth_within_its_intervals(kind, is_censored):
     for name, truth in TRUTH[kind].items():
         low, high = found.intervals[name]
         assert low < truth < high
-        assert high - low < truth  # narrow enough to say something
+        assert high - low < truth  # narrow enough to be useful
     assert found.mean_ci_s[0] < DISTRIBUTIONS[kind].mean_s(np.array(list(TRUTH[kind].values()))) < found.mean_ci_s[1]
 
 
@@ -86,7 +86,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(kind, low, is_censored):
 
 
 def test_censored_calls_must_be_neither_dropped_nor_counted_as_drops():
-    """Leaving out calls that ended on purpose, or taking their ends for drops, is far off."""
+    """Both leaving out calls that ended on purpose and counting them as drops give a wrong mean."""
     rng = np.random.default_rng(1)
     true_s, planned_s = rng.exponential(3000, 3000), rng.exponential(300, 3000)
     whole = censored(true_s, planned_s)
@@ -154,7 +154,7 @@ def test_density_is_the_slope_of_the_survival(kind):
 
 
 def test_the_markov_chain_of_a_mixture_reproduces_its_times():
-    """Simulated: drops in the bad state only. The times between them are the mixture."""
+    """Simulate drops in the bad state only: the times between them follow the mixture."""
     p_short, short_s, long_s = 0.4, 300.0, 6000.0
     states = markov_states(p_short, short_s, long_s)
     rng = np.random.default_rng(5)
@@ -226,7 +226,7 @@ def test_correct_fits_are_rejected_one_time_in_twenty(kind, is_censored):
 
 
 def test_correct_fits_of_mostly_censored_calls_are_not_rejected_more_often():
-    """Where nearly all is censored, the few longest times decide nothing: with them one right fit in ten is rejected."""
+    """With nearly all calls censored, the test ignores the few longest times, which would reject one correct fit in ten."""
     rng = np.random.default_rng(5)
     trials, rejected = 300, 0
     for trial in range(trials):
@@ -390,7 +390,7 @@ def test_availability():
 
 
 def clustered_link(rng, name="m1"):
-    """Spells of bad weather in which it drops twenty times as often."""
+    """A link with periods of bad weather, in which it drops twenty times as often."""
     calls, time_s, drop_s = [], 0.0, 6000.0
     for _ in range(500):
         if rng.random() < 0.12:
@@ -425,7 +425,7 @@ def test_constant_rates_are_rarely_reported_as_clusters():
 
 
 def test_pauses_between_groups_of_calls_are_not_clusters():
-    """Calls of minutes, every few hours: by the clock on the wall the drops of one surfacing would be a cluster."""
+    """Calls of minutes, every few hours: by wall-clock time the drops of one surfacing would be a cluster."""
     rng = np.random.default_rng(3)
     calls, time_s = [], 0.0
     for _ in range(150):
@@ -519,7 +519,7 @@ def test_drops_are_matched_with_handovers():
 
 
 def test_a_tenth_of_drops_matches_handovers_by_chance():
-    """Drops that know nothing of handovers: in the minute of one every ten minutes falls every tenth of them."""
+    """Drops independent of handovers: with a handover every ten minutes, a tenth of them fall within its minute."""
     rng = np.random.default_rng(6)
     shares = []
     for _ in range(20):
@@ -568,7 +568,7 @@ def test_a_log_longer_than_any_scenario_is_refused():
 
 
 def test_a_shape_beyond_the_range_of_scenarios_is_reported_with_its_bound():
-    """A link manager that dials after half a minute to the second."""
+    """A link manager that redials after exactly half a minute."""
     rng = np.random.default_rng(9)
     calls, time_s = [], 1e9
     for up_s in rng.exponential(3000, 40):

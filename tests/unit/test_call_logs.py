@@ -1,4 +1,4 @@
-"""Logs of calls: what each format says, and what is refused, with its line."""
+"""Logs of calls: the contents of each format, and refusals with the line."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ JOURNAL = """{"farlink_journal": 1, "bundle": "synthetic"}
 {"time": "2026-07-04T13:52:20Z", "link": "m1", "event": "ended"}
 """
 
-# Invented, in the format of a base station: a call that ends, one that breaks off in a transfer and is only seen when the next
-# comes, the end of the former at that time, one that never logs in, and one that is lost without any time of its own.
+# Invented, in the format of a base station: a call that ends; one that breaks off in a transfer, which only shows when the next
+# call comes; the end of the former at that time; one that never logs in; and one that is lost without a time.
 COMM_LOG = """Connected at Sun May 20 09:00:00 PDT 2018
 logged in
 0:0:3:0:25:680:-2:484:1908:551:-45.9:-0.03:14.78:14.89:8.16:39.5 GPS,200518,155043
@@ -164,7 +164,7 @@ def test_formats_are_recognised_by_their_content_compressed_or_not(tmp_path, tex
 
 
 def test_only_newlines_end_a_line(tmp_path):
-    """Other separators of lines may stand in a cause; a line may end as on Windows."""
+    """A cause may contain other line separators; lines may end as on Windows."""
     text = (
         row(1e9, "connected").replace("\n", "\r\n")
         + '{"time": 1000000009, "link": "m1", "event": "dropped", "cause": "a\u2028b"}\n'

@@ -1,4 +1,4 @@
-"""Captures of packets: pcap and pcapng of every kind, what TCP connections come to, and what is refused, with its byte."""
+"""Packet captures: pcap and pcapng of every kind, the TCP connections in them, and refusals with the byte."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def assert_transfer(connection):
     assert flow.first.tolist() == [0, 1000, 1000, 2000]
     assert flow.last.tolist() == [1000, 2000, 2000, 2500]
     assert flow.is_again.tolist() == [False, False, True, False]
-    # The last acknowledgement is of the end, which is no byte.
+    # The last acknowledgement covers the FIN, which is not a byte of data.
     assert flow.acknowledged.tolist() == [0, 1000, 2500, 2500]
     assert flow.stream_bytes == 2500
 
@@ -260,7 +260,7 @@ def test_no_damage_crashes_the_reader(tmp_path_factory, form, damage):
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed; Debian's package is tshark")
 def test_tshark_agrees(tmp_path):
-    """What one Wireshark finds in the capture of a simulated transfer, packet by packet."""
+    """Wireshark's fields of a simulated transfer's capture, packet by packet."""
     from farlink import trace_run
 
     run = trace_run(

@@ -1,4 +1,4 @@
-"""Times of logs, with a zone and without, and where clocks change."""
+"""Times of logs, with a zone and without, and around changes of the clock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_unknown_zone_is_refused(zone):
     zone=st.sampled_from(["Europe/Berlin", "America/Denver", "Australia/Lord_Howe", "UTC"]),
 )
 def test_no_hour_is_lost_when_clocks_are_set_back(start, steps, zone):
-    """Written on the wall's clock and read again, a log with an event every half hour keeps every time."""
+    """A log with an event every half hour, written in local time and read back, keeps every time."""
     clock, now, begun = Clock(zone), start.replace(tzinfo=UTC), False
     for step in steps:
         now += timedelta(seconds=step)

@@ -1,4 +1,4 @@
-"""Codes on their own at the boundary: error rates, where the wrong bits lie, bursts, events, refusals, Ctrl-C."""
+"""Codes at the boundary to Rust: error rates, positions of wrong bits, bursts, events, refusals, Ctrl-C."""
 
 import json
 import os

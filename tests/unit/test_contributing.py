@@ -15,7 +15,7 @@ from farlink.cli.commands import app
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-# Where each recipe says that its line goes, and a line that stands there.
+# The file to which each recipe adds its line, and an existing line there.
 REGISTRIES = {
     "channels": ("crates/farlink-core/src/channel/mod.rs", 'Loss = "loss" => loss::'),
     "congestion_controls!": ("crates/farlink-core/src/protocol/tcp/congestion/names.rs", 'None = "none" => none::None,'),
@@ -27,7 +27,7 @@ REGISTRIES = {
     "PAPERS": ("python/farlink/papers/__init__.py", '"zaghloul": "farlink.papers.zaghloul",'),
 }
 
-# A trait of a recipe, and the file of an example of it.
+# The trait of each recipe, and the file of its example.
 EXAMPLES = {
     "Channel": "crates/farlink-core/src/channel/loss.rs",
     "Control": "crates/farlink-core/src/protocol/tcp/congestion/none.rs",
@@ -40,7 +40,7 @@ def test_every_file_named_in_contributing_exists():
     named = re.findall(r"`((?:crates|tests|docs|python|fuzz|\.ci)/[\w./-]+)`", TEXT)
     assert len(named) > 8
 
-    # NAME stands for what somebody adds.
+    # NAME is a placeholder for the new file.
     missing = [name for name in named if "NAME" not in name and not (ROOT / name).exists()]
 
     assert missing == []

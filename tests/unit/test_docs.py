@@ -1,4 +1,4 @@
-"""The documentation tells the truth: generated pages are current, examples run, links lead somewhere."""
+"""Documentation: generated pages are current, examples run, links have targets."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_page_of_a_paper_has_every_item(key):
 
     assert paper.title in page
     for item in paper.items:
-        # What needs measured data is on the page also where these are missing now.
+        # The page keeps items that need measured data even where the data are missing now.
         assert f"## {item.key}\n\n{item.title}." in page or (
             item.not_yet and f"- {item.key}, {item.title}: {item.not_yet}" in page
         )

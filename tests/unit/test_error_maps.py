@@ -1,4 +1,4 @@
-"""Predictions beside the truth: which model is trusted, and the picture of it."""
+"""Errors of predictions: which model is trusted, and the picture."""
 
 from __future__ import annotations
 

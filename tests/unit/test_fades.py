@@ -1,4 +1,4 @@
-"""Statistics of fading on traces whose fades are known, and what must hold for any."""
+"""Statistics of fading on traces with known fades, and properties of all traces."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_min_max_bands_keep_every_extreme():
 
 
 def test_intervals_cover_the_truth():
-    # Of 60 records of the same process, about 95 % of the intervals hold the mean over all of them.
+    # About 95 % of the intervals of 60 records of the same process contain the mean over all records.
     found = [fades.fade_statistics(band_limited(seed, 60_000), RATE_HZ, [-2])[0] for seed in range(60)]
     for value, half in (("rate_per_s", "rate_ci95_per_s"), ("mean_s", "mean_ci95_s")):
         values, halves = (np.array([getattr(one, name) for one in found]) for name in (value, half))
@@ -189,7 +189,7 @@ def test_rate_times_mean_length_is_the_time_below(level, threshold_db, rate_hz):
 @given(level=powers, threshold_db=st.floats(-40, 10), data=st.data())
 def test_reversal_keeps_the_statistics(level, threshold_db, data):
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(level), max_size=len(level))))
-    # Both sums run in another order, so a sample at the threshold may fall to either side.
+    # The sums run in different orders, so a sample at the threshold may fall to either side.
     clear = np.asarray(level)[~mask]
     if clear.sum() == 0 or np.any(np.isclose(clear, clear.mean() * 10 ** (threshold_db / 10), rtol=1e-9, atol=0)):
         return

@@ -1,4 +1,4 @@
-"""Gaps of a series are named with their times, and filled as asked."""
+"""Gaps of a series are named with their times, and filled as requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No Python module of farlink imports itself by way of others, inside functions neither."""
+"""farlink's Python modules have no import cycles, not even through imports inside functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import farlink` is quick: what is slow to import waits until it is used."""
+"""`import farlink` is quick: slow packages are imported on first use."""
 
 from __future__ import annotations
 

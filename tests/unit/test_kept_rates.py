@@ -1,4 +1,4 @@
-"""Error rates that were simulated once are not simulated again."""
+"""Simulated error rates are cached and not simulated again."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_damaged_cache_file_is_set_aside_and_simulated_again(simulations, tmp_
     ],
 )
 def test_a_cache_file_with_impossible_numbers_is_ignored(simulations, tmp_path, name, value):
-    """Its checksum is right, as somebody who means it would make it."""
+    """The checksum is valid, as in a deliberately forged file."""
     before = rate()
     kept = kept_file(tmp_path)
     lie = json.loads(kept.read_text())

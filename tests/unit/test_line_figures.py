@@ -1,4 +1,4 @@
-"""Curves on even axes and bars: what they show and what they leave out."""
+"""Curves on linear axes and bars: shown and omitted values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole files with a few bytes changed, cut out or put in: each is read, or refused in the words of farlink."""
+"""Valid files with a few bytes changed, removed or inserted: each is read, or refused with a farlink error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ often = settings(max_examples=80, suppress_health_check=[HealthCheck.function_sc
 
 @pytest.fixture(autouse=True)
 def _bounded():
-    """No more address space than now and 4 GB: who believes a size fails."""
+    """Limit the address space to 4 GB more than now, so that a reader that trusts a forged size fails."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -240,7 +240,7 @@ def test_mutated_cached_rate_with_a_valid_checksum_is_read_or_ignored(name, valu
 @often
 @given(trace=st.sampled_from(list(traces())), data=st.data())
 def test_the_core_and_python_accept_the_same_traces(tmp_path, trace, data):
-    """What Python takes for a trace that a link can play, the engine plays."""
+    """The engine replays every trace that Python accepts."""
     path = tmp_path / "a.npz"
     path.write_bytes(data.draw(changed(trace.to_bytes())))
     where = {"rate": "rate_bps", "power": "channel"}.get(trace.kind)

@@ -1,4 +1,4 @@
-"""Pages of results: what is marked in them is what their programs write, and a page that does not fit stays as it is."""
+"""Pages of results: their marks are those that their programs write, and a page with wrong marks is left unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def page() -> ModuleType:
 
 
 def written_by(program: str) -> set[str]:
-    """Names of the values in a program's calls of `page.write` and in what its functions that return `Said` return."""
+    """Names of the values that a program passes to `page.write`, directly or from functions that return `Said`."""
     names: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / "docs" / f"{program}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "page.write":
@@ -62,7 +62,7 @@ def test_every_mark_of_a_page_is_closed(page, name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_line_of_text_starts_with_a_mark(name):
-    # Markdown takes a line that begins with a comment for HTML as a whole.
+    # Markdown takes a whole line that begins with a comment for HTML.
     text = (ROOT / "docs" / "validation" / name).read_text(encoding="utf-8")
 
     assert re.findall(r"^ *(?:- )?<!--= [^>\n]*-->[^\n]+", text, flags=re.MULTILINE) == []

@@ -1,4 +1,4 @@
-"""Verdicts, and that every paper of the registry is what the command needs."""
+"""Verdicts, and the papers of the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of peers' cells: the newest of each is kept, and only what passed with the same code is left out."""
+"""Results of peer cells: the newest of each is kept, and only cells that passed with the same code are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Received power from CSV, MATLAB, HDF5 and NetCDF: units, times and gaps; what cannot be read is refused by sample."""
+"""Received power from CSV, MATLAB, HDF5 and NetCDF: units, times and gaps; errors name the sample."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def test_noise_is_imported_or_refused(tmp_path, head, data, said):
     assert refusal is None or (refusal.remedy and "\n" not in refusal.message + refusal.remedy)
 
 
-# Another process reads each of these.
+# Each of these is read in another process.
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), byte=st.integers(0, 255))
 def test_a_damaged_matlab_file_is_imported_or_refused(tmp_path, cut, byte):
@@ -359,7 +359,7 @@ def test_a_file_that_crashes_the_reader_is_refused(tmp_path, monkeypatch):
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), kind=st.sampled_from(["h5", "nc"]), byte=st.integers(0, 255))
 def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
-    """In this process, which such damage does not end; `test_mutated_files` reads as users do."""
+    """Read in this process, which survives such damage; `test_mutated_files` reads in another process, as users do."""
     importer = {"h5": importers.hdf5, "nc": importers.netcdf}[kind]
     made = {
         "h5": lambda: hdf5(lambda root: root.create_dataset("power_w", data=POWER_W)),

@@ -1,4 +1,4 @@
-"""What a command says while it works, and only on a terminal."""
+"""Progress messages of commands, shown only on a terminal."""
 
 from __future__ import annotations
 

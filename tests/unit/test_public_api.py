@@ -1,4 +1,4 @@
-"""What a notebook meets: short texts of objects, packages as attributes, and FarlinkError for every bad value."""
+"""The API in a notebook: short reprs, packages as attributes, and FarlinkError for every bad value."""
 
 from __future__ import annotations
 

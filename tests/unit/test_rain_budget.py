@@ -1,4 +1,4 @@
-"""Link budgets by hand, and what rain does to the noise."""
+"""Link budgets against hand calculation, and the effect of rain on the noise."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_refused_budgets(values, said):
 
 
 def test_noise_rise_matches_hand_calculation():
-    # Behind 3.0103 dB half the sky is seen: 275/2 + 2.7/2 - 2.7 = 136.15 K more.
+    # Through 3.0103 dB the antenna sees half rain, half sky: 275/2 + 2.7/2 - 2.7 = 136.15 K more.
     rise_db = noise_rise_db(10 * math.log10(2), system_temperature_k=136.15)
 
     assert float(rise_db) == pytest.approx(10 * math.log10(2))

@@ -1,4 +1,4 @@
-"""Distributions of rain attenuation, the process behind them, and that a drawn series has what was asked of it."""
+"""Distributions of rain attenuation, the underlying process, and that synthetic series follow both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attenuation from levels, brought to another path, and what is refused."""
+"""Attenuation from levels, its transfer to another path, and refusals."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_the_same_path_at_the_same_frequency_has_the_same_rain():
     attenuation_db = np.array([0.0, 1.0, 5.0, 20.0])
     found = to_slant_path(attenuation_db, ground, wanted)
 
-    # By hand: the coefficients of a path at 30 degrees are nearly, but not quite, those of a level one.
+    # By hand: the coefficients at 30 degrees differ slightly from those of a horizontal path.
     k, alpha = specific_attenuation(19.7e9, tilt_deg=90.0)
     k_up, alpha_up = specific_attenuation(19.7e9, elevation_deg=30.0, tilt_deg=90.0)
     rate = rain_rate_mm_per_h(attenuation_db, ground)
@@ -186,8 +186,8 @@ def test_measured_link_has_the_fades_stated_in_its_description():
     pytest.importorskip("h5py")
     found = read_measured(load_one(DATA / "one_cml.h5", None, Hints(column="cml_0/channel_1")))
 
-    # The description takes the excess over one level for the whole month: 1.0, 4.7 and 7.5 dB at 90, 99 and 99.9 %. Dry minutes
-    # and drifts count for nothing here.
+    # The description uses the excess over one level for the whole month: 1.0, 4.7 and 7.5 dB at 90, 99 and 99.9 %. Here dry
+    # minutes and drifts count as zero.
     known = found.attenuation_db[np.isfinite(found.attenuation_db)]
     quantiles = np.quantile(known, [0.9, 0.99, 0.999])
     assert np.all(quantiles < [1.0, 4.7, 7.5])

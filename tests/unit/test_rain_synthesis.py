@@ -1,4 +1,4 @@
-"""``synthetic:rain``: what is drawn is labelled, the same for the same seed, and what the prediction says."""
+"""``synthetic:rain``: series are labelled, reproducible by seed, and follow the prediction."""
 
 from __future__ import annotations
 
@@ -114,6 +114,6 @@ def test_the_prediction_is_extrapolated_beyond_its_turning_point():
 
     assert predicted.percent[0] > 0.001
     assert np.all(np.diff(predicted.exceeded_db(np.geomspace(1e-4, 4, 50))) < 0)
-    # Deeper fades than the signal has decibels are C/N0 below 1 Hz, and no error.
+    # Fades deeper than the signal give a C/N0 below 0 dBHz, which is not an error.
     assert trace["cn0_dbhz"].min() < -50
     assert np.isfinite(trace["cn0_dbhz"]).all()

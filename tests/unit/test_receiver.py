@@ -1,4 +1,4 @@
-"""Receivers: equations (1) and (2) of Epple, against SciPy, and back."""
+"""Receivers: equations (1) and (2) of Epple against SciPy, and their inverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report and the figures of a grid say: of every flow, of the best, of one run, of many lines, of many decades."""
+"""Rules of reports and grid figures: every flow, the best value, single runs, many lines, many decades."""
 
 from __future__ import annotations
 

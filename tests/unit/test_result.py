@@ -1,4 +1,4 @@
-"""A result and the forms it takes."""
+"""Results and their output formats."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_rows_are_kept_only_on_request():
 
 
 class Counted(list):
-    """A list that counts how often its items are looked at."""
+    """A list that counts accesses to its items."""
 
     looks = 0
 

@@ -1,4 +1,4 @@
-"""No Rust files of a crate use each other in a circle."""
+"""The Rust files of a crate have no dependency cycles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_no_rust_files_depend_on_each_other_in_a_cycle(source):
 
 
 def crate(folder: Path, **files: str) -> Path:
-    """Files of a crate, each by its module with two underscores for a folder."""
+    """Files of a crate, named by module with two underscores for a folder."""
     for name, text in files.items():
         path = folder / f"{name.replace('__', '/')}.rs"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Slow start over a link that its window fills: bounds and limits, and what is refused."""
+"""Slow start over a link that its window fills: bounds, limits, refusals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_over_a_fast_link_losses_cost_as_in_cardwell():
 
     ours = slow_link.lossy_transfer_time_s(number, loss_rate=loss, segment_s=1e-9, **path)
     theirs = cardwell.transfer_time_s(number, loss_rate=loss, delayed_ack_s=0.0, **path)
-    # Whole rounds of slow start instead of parts of them: less than a round.
+    # The model counts whole rounds of slow start, not parts: the difference is less than a round.
     assert np.all(np.abs(ours - theirs) < 0.5)
 
 

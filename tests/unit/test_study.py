@@ -1,4 +1,4 @@
-"""Studies by the piece: the rows of the whole, when there are enough of them, and a token that stops them."""
+"""Studies in pieces: the rows of the whole study, the stopping rule, cancellation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRECISE = {
 
 
 def by_the_piece(study, seed=1):
-    """All runs that the study wants, in pieces of random size, in a random order."""
+    """All runs of the study, in pieces of random size and order."""
     draw = random.Random(seed)
     pieces = []
     for point in range(len(study.points)):
@@ -113,7 +113,7 @@ def test_a_cancelled_piece_is_reported_in_the_whole():
 
 
 def test_cancel_from_a_worker_without_a_signal_handler():
-    """In another thread than the main one, too, where Python runs no signal handlers."""
+    """Cancellation also works outside the main thread, where Python runs no signal handlers."""
     study = farlink.Study({**SCENARIO, "duration_s": 50})
     cancel = farlink.Cancel()
     with ThreadPoolExecutor(1) as pool:

@@ -1,4 +1,4 @@
-"""Synthetic fading: what is refused, names of traces in the cache, and labels."""
+"""Synthetic fading: refusals, names of cached traces, and labels."""
 
 from __future__ import annotations
 

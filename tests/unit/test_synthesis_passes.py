@@ -78,7 +78,7 @@ def test_delay_is_the_range_over_the_speed_of_light():
 
 
 def test_index_follows_the_elevation():
-    """In each ten seconds the index is that of the table."""
+    """In every ten seconds the scintillation index matches the table."""
     wanted = {"jitter_rad": 0, "tracking_loss_every_s": 0, "transmit_power": "elevation"}
     powers = [synthesize("kiodo", seed=seed, duration_s=300, **wanted)["power_w"].reshape(30, -1) for seed in (1, 2)]
     found = np.mean([p.var(axis=1) / p.mean(axis=1) ** 2 for p in powers], axis=0)
@@ -196,7 +196,7 @@ def test_elements_need_a_file(tmp_path):
 
 
 def test_the_turbulence_profile_is_hufnagel_valley_5_7():
-    """Its names: a coherence length of 5 cm and an isoplanatic angle of 7 microradians at 0.5 um, straight up."""
+    """The profile's name: a coherence length of 5 cm and an isoplanatic angle of 7 microradians at 0.5 um at zenith."""
     height = np.geomspace(0.01, 40e3, 20_001)
     profile, square = downlink.hufnagel_valley(height), (2 * math.pi / 0.5e-6) ** 2
 

@@ -1,4 +1,4 @@
-"""Synthetic fading: what each preset promises, and the measured fades that it has to meet."""
+"""Synthetic fading: properties of each preset, and the measured fades that it must match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic fading: the correlated processes, and the distributions that they are mapped to."""
+"""Synthetic fading: the correlated processes, and their mapping to distributions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_process_is_stationary_at_both_ends_and_they_are_independent():
     assert paths[:, 0].var() == pytest.approx(1, abs=0.09)
     assert paths[:, -1].var() == pytest.approx(1, abs=0.09)
     assert np.corrcoef(paths[:, 0], paths[:, -1])[0, 1] == pytest.approx(0, abs=0.06)
-    # The slope at the ends is that of the middle: no transient.
+    # The slope at the ends equals that in the middle: no transient.
     slopes = np.diff(paths, axis=1).var(axis=0)
     assert slopes[0] == pytest.approx(slopes.mean(), rel=0.12)
     assert slopes[-1] == pytest.approx(slopes.mean(), rel=0.12)
@@ -163,7 +163,7 @@ def independent_samples(trace, apart_s):
 def test_samples_follow_the_distribution(overrides, distribution):
     trace = synthesize("testbed", duration_s=100, seed=11, sway=0, tau_s=3e-3, **overrides)
 
-    # 8 correlation times apart, samples are as good as independent: 4166 of them.
+    # Samples 8 correlation times apart are nearly independent: 4166 of them.
     assert stats.kstest(independent_samples(trace, 0.024), distribution.cdf).pvalue > 0.01
 
 

@@ -1,4 +1,4 @@
-"""Closed forms of TCP's goodput: limits, ranges, and each other."""
+"""Closed forms of TCP's goodput: limits, ranges, and comparison with each other."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_best_parity_is_where_rate_and_window_limits_meet(loss, data_units, rate
 
     rates = erasure_tradeoff.throughput(loss, parity_units=np.arange(128 - data_units + 1), **limits)
     assert rates[best] == rates.max()
-    # More parity only costs rate, if less was held back by losses.
+    # If losses did not limit the rate with less parity, more parity only costs rate.
     assert np.all(np.diff(rates[best:]) <= 0)
 
 

@@ -1,4 +1,4 @@
-"""Closed forms of TCP: shapes, limits, growth, and what they refuse."""
+"""Closed forms of TCP's latency: shapes, limits, growth, refusals."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_the_timer_follows_mean_and_deviation():
     steady = timeout.timers_s(np.full(200, 20.0))
     assert steady[0] == 60.0
     assert steady[-1] == pytest.approx(20.0, rel=1e-6)
-    # Of independent samples: the mean, and four mean deviations; that of an exponential distribution is 2 / e of its mean, and
-    # the smoothed mean, itself at random, adds to it.
+    # For independent samples: the mean and four mean deviations. That of an exponential distribution is 2 / e of its mean; the
+    # smoothed mean, itself random, adds to it.
     samples = np.random.default_rng(1).exponential(20.0, 200_000)
     assert timeout.timers_s(samples).mean() == pytest.approx(20 * (1 + 4 * 2 / math.e), rel=0.03)
     assert timeout.timers_s(samples, deviations=0.0).mean() == pytest.approx(20.0, rel=0.02)
@@ -92,7 +92,7 @@ def test_rare_losses_give_the_square_root_law():
 def test_the_share_of_timeouts_is_three_over_the_window():
     assert padhye.timeout_share(1e-12, window_segments=[1, 3, 6, 300]) == pytest.approx([1, 1, 0.5, 0.01])
     assert padhye.timeout_share(1e-12, window_segments=[1, 3, 6, 300], approximate=True) == pytest.approx([1, 1, 0.5, 0.01])
-    # Of a round of w with a loss: the first k arrive, and of the k of the next round fewer than three before a loss.
+    # In a round of w with a loss the first k arrive; of the k segments of the next round fewer than three arrive before a loss.
     loss, window = 0.07, 9
     lost_after = (1 - loss) ** np.arange(window) * loss / (1 - (1 - loss) ** window)
     few = np.array([1.0 if k < 3 else 1 - (1 - loss) ** 3 for k in range(window)])
@@ -194,7 +194,7 @@ def test_which_losses_need_a_timeout(variant, window, lost, times_out):
     recovery = sikdar.recover(variant, sent=np.array([window]), before=before, lost=np.array([lost]), fresh=before)
 
     assert bool(recovery.has_timeout[0]) is times_out
-    # What goes on after a timeout starts slowly, from its second round.
+    # After a timeout the transfer continues with slow start from its second round.
     assert bool(recovery.is_slow_start[0]) is (times_out or variant == "tahoe")
     assert int(recovery.first_round[0]) == (2 if times_out else 1)
 
@@ -209,9 +209,9 @@ def test_a_recovery_makes_progress_and_halves_the_window_at_most_three_times(var
     delivered, window = int(recovery.delivered[0]), int(recovery.next_window[0])
 
     assert delivered >= 1
-    # All of the round, what it let go, and a window that was sent in the recovery, at the most.
+    # At most the round, the segments it released, and a window sent in the recovery.
     assert delivered <= sent + fresh + 2 * max(2, sent)
-    # RFC 5681 halves what is in flight; that is less than the round where its first segments let nothing go.
+    # RFC 5681 halves the data in flight, which is less than the round if its first segments released nothing.
     flight = sent - before + fresh
     assert max(2, flight // 16) <= window <= max(2, flight // 2)
     if not recovery.has_timeout[0] and variant != "tahoe":

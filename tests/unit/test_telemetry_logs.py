@@ -1,4 +1,4 @@
-"""Logs of links that report every second: 5G modems and a Starlink dish, handovers, and what is refused, with its row."""
+"""Logs of links that report every second: 5G modems and a Starlink dish, handovers, and refusals with the row."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_bundle_fit_reads_a_log_of_handovers(farlink, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "29 handovers" in done.stdout
     assert "Time from handover to handover" in done.stdout
-    # Nothing dropped: there is no process, and nothing to play.
+    # Without drops there is no process to fit and nothing to replay.
     assert "[link.channel]" not in done.stdout
     assert "schedule = [\n]" in (tmp_path / "r.toml").read_text()
     refused = farlink("bundle", "fit", "modem.parquet", "--replicates", "49", "-o", "p.toml")
@@ -154,7 +154,7 @@ def test_a_handover_interrupts_for_the_given_time(tmp_path):
     (long,) = replay.down_times([link], handover_s=12)
 
     assert short.outages == [(20, 20.2), (30, 33), (50, 50.2)]
-    # From the handover at 20 into the drop at 30, which takes until 33; from that at 50 beyond the end of the log.
+    # From the handover at 20 into the drop from 30 to 33; from the handover at 50 beyond the end of the log.
     assert long.outages == [(20, 33), (50, 60)]
     assert replay.scenario_text([link], handover_s=0.2).splitlines()[0].endswith("0.2 s after each of 2 handovers are assumed.")
     for wrong_s in (0, 61, -1):
@@ -178,7 +178,7 @@ def test_a_link_is_up_except_during_drops_and_handovers(handovers_s, bounds, han
 
     for time_s in np.linspace(0, 100, 401):
         was_up = [call for call in calls if call.start_s < time_s < call.end_s]
-        # A handover counts in its own call only.
+        # A handover affects its own call only.
         just = any(one <= time_s < one + handover_s for call in was_up for one in kept if call.start_s <= one <= call.end_s)
         near = [abs(time_s - edge) for edge in (*bounds, *kept, *(one + handover_s for one in kept))]
         if min(near, default=1.0) > 1e-9:
@@ -275,7 +275,7 @@ def test_text_and_table_formats_are_distinguished(tmp_path):
         logs.read(cut)
 
 
-# Changes from one cell to another, and spells without a cell, counted from the columns by themselves.
+# Changes of the cell, and periods without a cell, counted directly from the columns.
 MEASURED = {"5G-D2-WAVELAB": 3, "5G-DTAG-WAVELAB": 1, "CAU-0C": 1, "CAU-4329": 2}
 
 
@@ -294,7 +294,7 @@ def test_measured_5g_modems():
             cell for name, cell in zip(columns["identity"], columns["lte.lCurrentCellid"], strict=True) if name == link.name
         ]
         changes = sum(a != b and bool(a) and bool(b) for a, b in itertools.pairwise(cells))
-        # A change between two files is not seen by either of them.
+        # A change between two files shows in neither of them.
         assert 0 <= changes - len(link.handovers_s) <= 4
         assert len(link.calls) == len(link.drops) + 1
         assert link.connected_s > 17_800

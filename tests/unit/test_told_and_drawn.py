@@ -1,4 +1,4 @@
-"""Descriptions and pictures: the lines, marks and spans that they show, compared with what they are made of."""
+"""Descriptions and pictures: their lines, marks and spans against the underlying data."""
 
 from __future__ import annotations
 

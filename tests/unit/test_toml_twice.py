@@ -1,4 +1,4 @@
-"""A key that a TOML text has twice is named, whatever stands behind it."""
+"""A duplicate key in a TOML text is named, whatever follows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trace files: what is written is read back; what is malformed is refused, and nothing is left behind."""
+"""Trace files: written traces are read back; malformed ones are refused without leaving files behind."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_show_draws_every_kind(tmp_path, monkeypatch, suffix, name, text):
     assert (tmp_path / f"picture{suffix}").stat().st_size > 1000
     if suffix == ".html":
         page = (tmp_path / "picture.html").read_text()
-        # Neither is cut off on a narrow page: both scroll.
+        # On a narrow page both scroll instead of being cut off.
         assert '<div class="scroll"><svg' in page
         assert '<div class="scroll"><table' in page
         assert "min-width:648px" in page

@@ -1,4 +1,4 @@
-"""Bursts and independent errors in windows, blocks and codewords: computed beside played."""
+"""Bursts and independent errors in windows, blocks and codewords: closed forms against simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bursts(gap_mean_bits: float, gap_min_bits: float = 35.0) -> Bursts:
 
 
 def played(errors: Bursts, cycles: int, seed: int = 1) -> np.ndarray:
-    """Whether each bit is wrong, of a stream made as the bursts say."""
+    """For each bit of a stream with these bursts, whether it is wrong."""
     rng = np.random.default_rng(seed)
     free = errors.gap_mean_bits - errors.gap_min_bits
     at, wrong = 0, []

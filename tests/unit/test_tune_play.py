@@ -1,4 +1,4 @@
-"""A modem over a series of C/N0: when it changes what, what its link loses, and the figures of it."""
+"""A modem over a series of C/N0: when it changes its setting, what its link loses, and the summary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BARE = LookUp([replace(row, up_dbhz=row.down_dbhz) for row in ROWS])
 
 
 def series(values, *, step_s=10.0, **meta) -> Trace:
-    """A series of so many steps."""
+    """A series with one step per value."""
     times = step_s * np.arange(len(values))
     return Trace("cn0", {"time_s": times, "cn0_dbhz": values}, {"duration_s": step_s * len(values), "title": "Steps", **meta})
 
@@ -56,7 +56,7 @@ def test_a_setting_changes_after_the_given_delay():
     changes = np.flatnonzero(np.diff(played.setting)) + 1
     assert (played.step_s * changes).tolist() == [14, 24]
     assert (names(played)[0], names(played)[8]) == (high.name, low.name)
-    # Until then the old setting meets the new signal.
+    # Until then the old setting is used at the new C/N0.
     assert played.loss[0] < 0.01 < 0.9 < played.loss[6]
     assert played.loss[7] < 0.01
     assert played.switches_per_hour == pytest.approx(2 * 3600 / 30)

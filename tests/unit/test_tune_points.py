@@ -107,7 +107,7 @@ def test_concatenated_points_match_the_core(interleaving):
     table = {"code": {"kind": "concatenated", "outer": outer, "inner": convolutional}}
     simulated = coding.error_rate(table, row[0].ebn0_db, events=400, max_bits=3 * 10**7)
     assert row[0].setting.code_name == "RS(216,184)+CV 3/4"
-    # Both are simulated: the events here, the whole chain there.
+    # Both are simulated: here from error events, there as the whole chain.
     assert row[0].ber == pytest.approx(simulated.ber.value, rel=0.35)
 
 
@@ -206,7 +206,7 @@ def test_bad_modems_are_refused(tmp_path, changes, words, remedy):
     assert remedy in refused.value.remedy
 
 
-# What a hand may write for any key.
+# Values that a user may write for any key.
 NUMBERS = [-1, 0, 1, 3, 10**12, 10**40, -1.5, 1e-300, 1e300, math.inf, -math.inf, math.nan, True]
 TABLES = [[], [[]], {}, ["x"], [0], [1e9], ["1/2", "9/8"], {"kind": "x"}, {"kind": "uncoded"}]
 STRANGE = st.sampled_from(["", "x", "171,133", *NUMBERS, *TABLES])
@@ -223,7 +223,7 @@ def places(table: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def refusal(call: Callable[[], object]) -> TuneError | None:
-    """How something is refused, if it is; any other error is one of ours."""
+    """The refusal of a call, or nothing; any other exception is a defect of farlink."""
     try:
         call()
     except TuneError as error:
@@ -232,7 +232,7 @@ def refusal(call: Callable[[], object]) -> TuneError | None:
 
 
 def with_value(table: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """A copy with another value at a place."""
+    """A copy with another value at a path."""
     copied = copy.deepcopy(table)
     at = copied
     for key in place[:-1]:

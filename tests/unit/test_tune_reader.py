@@ -1,4 +1,4 @@
-"""The reader of look-up tables: what it picks, what it holds on to, what it says."""
+"""The reader of look-up tables: picks, hysteresis, warnings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def quietly(reader: LookUp, cn0_dbhz: float, **more) -> Pick:
 
 @given(entries())
 def test_without_margin_every_row_is_picked_at_its_own_condition(rows):
-    # The thresholds of no margin.
+    # Thresholds without margin.
     first = {}
     for row in rows:
         first.setdefault(row.step, row.cn0_dbhz)
@@ -85,7 +85,7 @@ def test_a_step_is_kept_between_its_thresholds_and_left_outside(rows, walk):
             assert at >= ends[current.row.step][1]
         if current.row.step < before.row.step:
             assert at < ends[before.row.step][0]
-        # Nobody waits below a step that may be entered.
+        # A reader without a current step never stays below a step that it may enter.
         assert all(step <= current.row.step for step, (_, up) in ends.items() if up is None or at >= up)
 
 
@@ -160,10 +160,10 @@ def test_the_picked_row_is_at_the_condition_or_nearest_within_the_step():
     reader = LookUp(tuning.shared_rows())
 
     assert reader.pick(62.9).row.cn0_dbhz == 62.5
-    # Held at step D, left at 66.2: at 66.3 still there after a fall.
+    # Step D is left below 66.2, so it is kept at 66.3 after a fall.
     held = reader.pick(66.3, current=reader.pick(67.5))
     assert (held.row.code, held.row.cn0_dbhz) == ("D", 66.0)
-    # Step C begins at 64 and is entered with no step before at 64.2; that of 64.5 has begun by then.
+    # Step C begins at 64, and without a previous step is entered at 64.2.
     assert (reader.pick(64.3).row.code, reader.pick(64.3).row.cn0_dbhz) == ("C", 64.0)
 
 

@@ -1,4 +1,4 @@
-"""Look-up tables: what is chosen, thresholds, what is not sent, the guard, and files."""
+"""Look-up tables: choice of settings, thresholds, no transmission, the guard, and files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_unusable_condition_means_no_transmission(table):
     assert {row.cn0_dbhz for row in silent} >= {60.0, 61.0}
     assert all(row.goodput_bps is None and row.modulation is None and row.code is None for row in silent)
     assert all("every setting loses more than 0.3" in row.reason for row in silent)
-    # Above the first condition that works, all do.
+    # All conditions above the first usable one are usable.
     for entry in entries(table.rows):
         assert [row.status for row in entry] == sorted((row.status for row in entry), key=lambda status: status == OK)
 
@@ -158,7 +158,7 @@ def test_goodput_is_a_share_that_falls_with_loss_and_grows_with_flows(name, rate
 
     here = share(loss, flows)
     assert 0 < here <= 1 - loss
-    # Padhye's window limit is all or nothing, so that a hair more can arrive where it begins to rule.
+    # Padhye's window limit switches abruptly, so that slightly more can arrive where it begins to apply.
     assert share(min(0.95, more * loss), flows) <= here * (1.02 if name.startswith("padhye") else 1)
     assert share(loss, flows + 1) >= here * (0.98 if name.startswith("padhye") else 1)
 

@@ -1,4 +1,4 @@
-"""Goodput of a window over lines in closed form: its bounds, and beside the packet engine."""
+"""Closed-form goodput of a window over lines: its bounds, and comparison with the packet engine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_goodput_is_bounded_by_window_and_lines(lines, line_packets, packet_byte
     assert rtt_s(bundle) >= unloaded_rtt_s(bundle) * (1 - 1e-9)
     assert rate * rtt_s(bundle) == pytest.approx(window)
     assert packet_rate_hz(replace(bundle, window_packets=1.1 * window)) >= rate * (1 - 1e-9)
-    # A line that holds more keeps another one waiting, and gains nothing by it.
+    # A line that holds more packets only makes another one wait.
     assert packet_rate_hz(replace(bundle, line_packets=line_packets + 1)) <= rate * (1 + 1e-9)
 
 

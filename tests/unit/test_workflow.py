@@ -1,4 +1,4 @@
-"""The workflow of a hosted CI calls make targets that there are."""
+"""The hosted CI workflow calls existing make targets."""
 
 from __future__ import annotations
 
