@@ -35,12 +35,12 @@ def page() -> ModuleType:
 
 
 def written_by(program: str) -> set[str]:
-    """Names of the values that a program passes to `page.write`, directly or from functions that return `Said`."""
+    """Names of the values that a program passes to `page.write`, directly or from functions that return `Values`."""
     names: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / "docs" / f"{program}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "page.write":
             names |= {one.arg for one in node.keywords if one.arg not in (None, "change", "only")}
-        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) in ("Said", "page.Said"):
+        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) in ("Values", "page.Values"):
             values = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
             names |= {ast.literal_eval(key) for value in values if isinstance(value, ast.Dict) for key in value.keys}
     return names

@@ -27,11 +27,11 @@ class File(NamedTuple):
     globs: list[Module]
 
 
-def circles(source: Path) -> list[list[str]]:
+def cycles(source: Path) -> list[list[str]]:
     """Groups of files below a crate's `src` in which each depends on all others, directly or indirectly.
 
-    Test code does not count, nor do dependencies between a file and the files below it (`link/mod.rs` and `link/*.rs`): they form
-    one module. A name re-exported with `pub use` counts for the file that defines it.
+    Test code does not count, nor do dependencies between a file and the files below it (`link/mod.rs` and `link/*.rs`), which
+    form one module. A name re-exported with `pub use` counts for the file that defines it.
     """
     files = read(source)
     uses = {module: used_by(module, files) for module in files}

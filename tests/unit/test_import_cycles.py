@@ -15,5 +15,5 @@ def test_no_python_modules_import_each_other_in_a_cycle():
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
-        circle = " imports ".join(reversed(error.args[1]))
-        raise AssertionError(f"a circle: {circle}; move what they share to a module of its own") from None
+        cycle = " imports ".join(reversed(error.args[1]))
+        raise AssertionError(f"an import cycle: {cycle}; move the shared code to a module of its own") from None

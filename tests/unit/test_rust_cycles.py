@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.rust_circles import circles, read
+from tests.rust_cycles import cycles, read
 
 CRATES = sorted(Path(__file__).resolve().parents[2].glob("crates/*/src"))
 
@@ -15,7 +15,7 @@ def test_no_rust_files_depend_on_each_other_in_a_cycle(source):
     assert len(read(source)) > 5
 
     remedy = "move what they share to a file of its own, or a method to the file of the type that it needs"
-    assert circles(source) == [], f"files that use each other: {remedy}"
+    assert cycles(source) == [], f"files that use each other: {remedy}"
 
 
 def crate(folder: Path, **files: str) -> Path:
@@ -49,7 +49,7 @@ def test_a_cycle_is_found_in_every_notation(tmp_path, back):
     )
     crate(source, four="use crate::one::One;", five="")
 
-    assert circles(source) == [["one", "three", "two"]]
+    assert cycles(source) == [["one", "three", "two"]]
 
 
 def test_a_reexported_name_counts_for_the_file_that_defines_it(tmp_path):
@@ -62,7 +62,7 @@ def test_a_reexported_name_counts_for_the_file_that_defines_it(tmp_path):
         path="use crate::link::{Delay as OneWay, Rate};",
     )
 
-    assert circles(source) == [["link::rate", "path"]]
+    assert cycles(source) == [["link::rate", "path"]]
 
 
 def test_each_cycle_is_one_group(tmp_path):
@@ -76,7 +76,7 @@ def test_each_cycle_is_one_group(tmp_path):
         e="",
     )
 
-    assert circles(source) == [["a", "b"], ["c", "d"]]
+    assert cycles(source) == [["a", "b"], ["c", "d"]]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_each_cycle_is_one_group(tmp_path):
 def test_strings_comments_and_tests_are_not_dependencies(tmp_path, back):
     source = crate(tmp_path, lib="mod one; mod two;", one="use crate::two::Two;", two=back)
 
-    assert circles(source) == []
+    assert cycles(source) == []
 
 
 @pytest.mark.parametrize(("attribute", "found"), [("", [["one", "probe"]]), ("#[cfg(test)]", [])])
@@ -103,10 +103,10 @@ def test_a_file_only_for_tests_is_ignored(tmp_path, attribute, found):
         tmp_path, lib=f"mod one; {attribute}\nmod probe;", one="use crate::probe::Probe;", probe="use crate::one::One;"
     )
 
-    assert circles(source) == found
+    assert cycles(source) == found
 
 
 def test_a_file_and_its_submodules_are_one_module(tmp_path):
     source = crate(tmp_path, lib="mod one;", one="mod parts; use parts::Part;", one__parts="use super::One;")
 
-    assert circles(source) == []
+    assert cycles(source) == []
