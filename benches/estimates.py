@@ -2,8 +2,8 @@
 
     cargo run -q -p farlink-sim --example scenarios -- 1 500 5 | .venv/bin/python benches/estimates.py
 
-Each line of standard input is a scenario as JSON. It is run once on one thread; CPU time is that of the process, memory its peak
-growth (Linux). Runs too short or too small to be measured are left out.
+Each line of standard input is a scenario as JSON. It is run once on one thread; CPU time is that of the process, memory its
+peak growth (Linux). Runs too short or too small to be measured are left out.
 """
 
 from __future__ import annotations
