@@ -1,4 +1,4 @@
-"""Reads names of changed files, and prints the files of tests that are among them or import one of them themselves."""
+"""Reads names of changed files, and prints the test files that are among them or directly import one of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> None:
         for name in changed
         if name.startswith("python/") and name.endswith(".py")
     }
-    # What is slow beside peers has targets of its own.
+    # Slow comparisons with peers have their own make targets.
     tests = [path for path in Path("tests").rglob("test_*.py") if "peers" not in path.parts]
     near = [path for path in tests if str(path) in changed or modules & imported(path.read_text(encoding="utf-8"))]
     print(*sorted(map(str, near)), sep="\n", end="")

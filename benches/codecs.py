@@ -5,9 +5,9 @@ Usage:  python benches/codecs.py [--rounds 5] [--seconds 0.5] [--quick] [--only 
 Prints Markdown tables; writes every run to `out/bench-codecs.json`, from which `make docs` fills docs/validation/codecs.md.
 A library that is not installed leaves its cells empty, and stderr says what would help.
 
-What is counted: information bits per CPU second of the process, set-up excluded. Rounds alternate between the codecs, so that
-a slower or busier moment of the machine meets all of them; the median of the rounds stands in the tables. Every program decodes
-everything once before the clock starts and reports what came out wrong: a codec that decodes wrongly is left out.
+The measure is information bits per CPU second of the process, without set-up. Rounds alternate between the codecs, so that a
+slower or busier moment of the machine affects all of them; the tables have the median of the rounds. Every program decodes
+everything once before the clock starts and reports errors: a codec that decodes wrongly is left out.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ ERASURE = (("encode", 32, 8, 1400), ("decode", 32, 8, 1400), ("encode", 65, 16, 
 
 @dataclass(frozen=True)
 class Program:
-    """A program compiled here: what from, and the Debian package that it needs."""
+    """A program compiled here: its source, and the Debian package that it needs."""
 
     source: str
     libraries: tuple[str, ...]
@@ -133,7 +133,7 @@ Job = tuple[str, str, str, list[str]]
 
 
 def build_rust() -> tuple[Path | None, bool]:
-    """farlink's and other crates' program, and whether it has the SIMD of the crate `fec`, which wants an unstable feature."""
+    """The program of farlink and other crates, and whether it has the SIMD of the crate `fec`, an unstable feature."""
     command = ["cargo", "build", "--release", "--quiet"]
     target = Path(os.environ.get("CARGO_TARGET_DIR", SOURCES / "rust" / "target"))
     program = target / "release" / "codecs"
@@ -274,7 +274,7 @@ def medians(runs: Iterable[Run], group: str) -> dict[str, dict[str, float]]:
 
 
 def table(runs: list[Run], group: str) -> str:
-    """Markdown: a row per codec, a column per case; below, how many times the peers farlink's levels are."""
+    """Markdown: a row per codec, a column per case; below, the ratios of farlink's levels to the peers."""
     unit, scale = ("GB/s", 8000) if group == "erasure" else ("Mb/s", 1)
     rows = medians(runs, group)
     cases = list(dict.fromkeys(one.case for one in runs if one.group == group))
@@ -298,7 +298,7 @@ def table(runs: list[Run], group: str) -> str:
 
 
 def summary(report: dict[str, Any]) -> str:
-    """The machine, how often, and what was timed."""
+    """The machine, the number of rounds, and the timed versions."""
     machine = report["machine"]
     parts = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     return (

@@ -1,9 +1,9 @@
-"""How well a study's cost is known beforehand: estimated over used CPU time and memory, for random scenarios.
+"""Accuracy of the cost estimate of a study: estimated over used CPU time and memory, for random scenarios.
 
     cargo run -q -p farlink-sim --example scenarios -- 1 500 5 | .venv/bin/python benches/estimates.py
 
-Each line of standard input is a scenario as JSON. It is run once on one thread; CPU time is that of the process, memory what
-the process grew by at most (Linux). What is too short or too small to be measured is left out.
+Each line of standard input is a scenario as JSON. It is run once on one thread; CPU time is that of the process, memory its
+peak growth (Linux). Runs too short or too small to be measured are left out.
 """
 
 from __future__ import annotations

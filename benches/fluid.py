@@ -3,8 +3,8 @@
 Usage:  python benches/fluid.py [--points 1000] [--packet-points 5]
 
 Prints a Markdown table. The points are those of `docs/fluid.py`: loss rates from 1e-5 to 1e-2, buffers of 0.2 to 2
-bandwidth-delay products, 50 to 5000 segments a second, round trips of 0.05 to 1 s, 1 to 20 flows. Both engines stop as the 99 %
-interval of the goodput is within 1 %; CPU seconds are those of the process.
+bandwidth-delay products, 50 to 5000 segments a second, round trips of 0.05 to 1 s, 1 to 20 flows. Both engines stop when the
+99 % interval of the goodput is within 1 %; CPU seconds are those of the process.
 """
 
 from __future__ import annotations

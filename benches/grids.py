@@ -1,4 +1,4 @@
-"""What a result costs beside the simulation: grids of 1,000, 10,000 and 100,000 points, and a million runs of one point.
+"""Cost of results apart from the simulation: grids of 1,000, 10,000 and 100,000 points, and a million runs of one point.
 
 Usage:  python benches/grids.py [--points 1000 10000 100000] [--runs 1000000]
 

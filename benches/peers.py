@@ -4,10 +4,10 @@ Usage:  python benches/peers.py [--repeats 5] [--quick] [--only CASE ...]
 
 Prints Markdown tables; writes every run to `out/bench.json`. A simulator that is not installed leaves its columns empty.
 
-What is counted: data packets that the receivers delivered in order, per CPU second (user and system) of the whole process,
+The measure is data packets that the receivers delivered in order, per CPU second (user and system) of the whole process,
 and the process's peak resident memory. Each simulator runs the scenario for as long as it takes to make
 start-up negligible (seconds of CPU); the flows are in their steady state for nearly all of it. Runs alternate, so that a
-slower or busier moment of the machine meets all of them.
+slower or busier moment of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Case:
 
 
 SACK = {"variant": "sack"}
-# ns-2 has no CUBIC that is fit to compare: beside it runs its Sack1.
+# ns-2 has no comparable CUBIC: its Sack1 runs instead.
 CUBIC = {"variant": "sack", "congestion_control": "cubic"}
 
 CASES = (
@@ -100,13 +100,12 @@ CASES = (
     ),
 )
 
-# What users run: a scenario's defaults, delayed ACKs first of all, and the protocols of the guides. ns-2 runs its Sack1 with
-# delayed ACKs, with timestamps where farlink has them; beside CUBIC its TCP/Linux with CUBIC. It has no BBR and none of the
-# other protocols.
+# Typical use: a scenario's defaults, above all delayed ACKs, and the protocols of the guides. ns-2 runs its Sack1 with delayed
+# ACKs, with timestamps where farlink has them, and for CUBIC its TCP/Linux. It has no BBR and none of the other protocols.
 USED = {"variant": "sack", "delayed_ack": True}
 RACK = {**USED, "variant": "rack", "timestamps": True}
 WITH_TIMESTAMPS = {"tcp": "timestamps_ true"}
-# Transport, ns-2's settings (None: ns-2 has no such protocol), and by how much farlink's runs are shorter than those of TCP.
+# Transport, ns-2's settings (None: ns-2 has no such protocol), and the factor by which farlink's runs are shorter than TCP's.
 USED_TCP: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any] | None, float]] = {
     "delayed ACKs": (USED, {}, 1),
     "timestamps": ({**USED, "timestamps": True}, WITH_TIMESTAMPS, 0.4),
@@ -150,9 +149,9 @@ SCALING_FLOWS = (1, 10, 100, 1_000, 10_000)
 SCALING_FLOW_S = 60_000.0
 SCALING_LEAST_S = 60.0
 
-# One flow whose window fills a path of 540 ms; without loss beside ns-3, and with half a segment lost in every round trip,
-# whatever the window: what a loss costs then counts alike, and what is left of a difference is the window's. Without
-# congestion control, or there would be no such window.
+# One flow whose window fills a path of 540 ms: without loss against ns-3, and with half a segment lost in every round trip for
+# any window, so that the cost of losses is the same and differences come from the window. Without congestion control, which
+# would not allow such a window.
 WINDOWS = (100, 2_000, 20_000)
 WINDOW_PACKETS = 15e6
 WINDOWS_NS3 = (100, 2_000)
@@ -161,7 +160,7 @@ LOSSES_PER_WINDOW = 0.5
 
 
 def window_scenario(window: int, packets: float, losses: float) -> Scenario:
-    """SACK over a link that `window` segments fill, for as long as so many take; `losses` of a window are lost."""
+    """SACK over a link that `window` segments fill, with a duration to match; `losses` segments of each window are lost."""
     rate_bps, round_trip_s = window * 1500 * 8 / 0.54, 0.54
     return {
         "title": f"window of {window}, {losses} lost of each",
@@ -213,7 +212,7 @@ class Run:
 def measure(command: list[str], count: Callable[[str], float]) -> tuple[float, float, float]:
     """Run `command`; give the packets that `count` reads from its output, CPU seconds and peak memory in MB.
 
-    The peak is read while the process runs: what `wait4` gives begins with the size of the process that started it.
+    The peak is read while the process runs: the value of `wait4` starts at the size of the parent process.
     """
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, cwd=ROOT)

@@ -1,4 +1,4 @@
-"""Which settings ruin a result without a remark: random sane scenarios, each run again with one key changed.
+"""Finds settings that ruin a result without a remark: random sane scenarios, each run again with one key changed.
 
     .venv/bin/python benches/remarks.py [FIRST_SEED] [SCENARIOS] [CHANGES_EACH] > out/remarks.jsonl
 
@@ -24,7 +24,7 @@ from farlink import _core
 SCHEMA: dict[str, Any] = json.loads(_core.schema())
 MOST_CPU_S = 0.4
 PATIENCE_S = 2.0
-# What these change is the path, the load or what is asked for: less of it is its natural effect.
+# These keys change the path, the load or the requested service, so a worse result is their natural effect.
 NATURAL = {
     *("rate_bps", "delay_s", "channel", "coding", "duration_s", "restart", "crash", "start_s", "start_spread_s"),
     *("traffic", "count", "lines", "members", "calls", "arq", "kind", "class", "correction", "split", "transport"),
@@ -146,7 +146,7 @@ def _channel(rng: random.Random) -> dict[str, Any]:
 
 
 def _transport(rng: random.Random, rate: float, delay: float, product: float, *, gateway: bool) -> tuple[dict[str, Any], str]:
-    """A transport as somebody sets it up who knows the path: timers are given where those of the RFCs are too short."""
+    """A transport suited to the path: timers are given where those of the RFCs are too short."""
     name = rng.choice(["tcp", "tcp", "tcp", "bbr", "aerotp", "aerotp", "aerotp-open", "scps", "arq", "stp", "udp"])
     start = 2.5 * (2 * delay + 24e3 / rate) + 1.0
     timer = {"rto": {"initial_s": start, "maximum_s": max(60.0, 20 * start)}} if start > 2.5 else {}
@@ -189,7 +189,7 @@ def _transport(rng: random.Random, rate: float, delay: float, product: float, *,
 
 
 def _resolved(schema: dict[str, Any], table: Any = None) -> dict[str, Any]:
-    """A schema without references; of several, that of the table's kind."""
+    """A schema without references; among alternatives, that of the table's kind."""
     if "$ref" in schema:
         bounds = {key: schema[key] for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum") if key in schema}
         return {**_resolved(SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], table), **bounds}
@@ -274,7 +274,7 @@ def _value(schema: dict[str, Any], key: str, given: Any, rng: random.Random) -> 
 
 
 def _run(scenario: dict[str, Any]) -> dict[str, Any] | None:
-    """What comes of a scenario; none if it is refused or takes too long."""
+    """Result of a scenario; none if it is refused or takes too long."""
     text, begin = json.dumps(scenario), time.monotonic()
 
     def progress(_done: int, _all: int) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HALF_WIDTH = 0.0025
-# Where one loss costs thousands of packets, an interval of so much takes a hundred million of them.
+# Where one loss costs thousands of packets, an interval of this width takes a hundred million packets.
 HALF_WIDTH_FAR = 0.005
 HALF_WIDTH_DROPPED = 0.005
 HALF_WIDTH_DROPPED_FAR = 0.02
@@ -56,7 +56,7 @@ def main() -> None:
             data = scenario(cell, packets=packets, runs=RUNS, changes=dropped.changes(cell), fast_return=dropped.fast_return)
             costs[dropped, cell] = goodput(data)
             told()
-    page.write("arq.md", {"arq-equations": picture(measured)}, **said(measured, costs))
+    page.write("arq.md", {"arq-equations": picture(measured)}, **page_values(measured, costs))
 
 
 def is_far(cell: Cell) -> bool:
@@ -71,8 +71,8 @@ def goodput(data: dict[str, Any]) -> Estimate:
     return Estimate(found["goodput_fraction"]["mean"], found["goodput_fraction"]["ci95"])
 
 
-def said(measured: Measured, costs: dict[tuple[Dropped, Cell], Estimate]) -> page.Said:
-    """What the page says."""
+def page_values(measured: Measured, costs: dict[tuple[Dropped, Cell], Estimate]) -> page.Values:
+    """Values of the page."""
     largest = max(abs(estimate.mean / equation(cell) - 1) for cell, estimate in measured.items())
     largest_whole = max(abs(estimate.mean / equation(cell, whole_packets=True) - 1) for cell, estimate in measured.items())
     within = sum(abs(estimate.mean / equation(cell) - 1) <= 0.01 for cell, estimate in measured.items())

@@ -12,19 +12,19 @@ from bundle_tables import IRIDIUM, per_drop, percents, rate, table
 from farlink.models.multilink.drop_losses import segments_lost
 from farlink.models.multilink.windowed_bundle import packet_time_s
 
-# What a line carries of packets of 1500 bytes, repetitions and headers left out, in bit/s.
+# Rate of a line in packets of 1500 bytes, without retransmissions and headers, in bit/s.
 NET_BPS = 1500 * 8 / float(packet_time_s(IRIDIUM))
 
 UP_TIMES_S = (900, 3000)
 VARIANTS = ("tahoe", "reno", "newreno", "sack")
-# The receiver: it waits as RFC 1990 has it, or ten seconds at most, or not at all.
+# The receiver waits as in RFC 1990, or ten seconds at most, or not at all.
 RECEIVERS: dict[str, Data] = {
     "RFC 1990": {},
     f"patience {PATIENCE_S} s": {"reorder_timeout_s": PATIENCE_S},
     "no numbers": {"header": "none"},
 }
 DETECTIONS_S = (0, 10, 20, 30)
-# Datagrams that take some nine tenths of what the lines carry, bit/s of payload.
+# Load of datagrams: about nine tenths of the lines' rate, bit/s of payload.
 DATAGRAMS = {"kind": "cbr", "payload_bytes": 1472, "rate_bps": 14_000}
 
 TEXT = """\
@@ -57,7 +57,7 @@ what that costs, `farlink.models.multilink.drop_losses`: what the line sends unt
 
 
 def duplicates(tell: Told) -> dict[tuple[str, str, float, str], Runs]:
-    """By receiver, variant, mean up time and what is done about drops."""
+    """By receiver, variant, mean up time and reaction to drops."""
     found = {}
     for key in product(RECEIVERS, VARIANTS, UP_TIMES_S, ("lose", "duplicate-acks")):
         receiver, variant, up_s, on_drop = key
@@ -68,7 +68,7 @@ def duplicates(tell: Told) -> dict[tuple[str, str, float, str], Runs]:
 
 
 def late(tell: Told) -> dict[tuple[int, str], Runs]:
-    """By the time until a drop is noticed, and what becomes of what was lost."""
+    """By the time until a drop is noticed, and the fate of lost packets."""
     found = {}
     for detection_s, kind in product(DETECTIONS_S, ("lose", "requeue", "datagrams")):
         bundle = dropping(3000, "requeue" if kind == "requeue" else "lose", PATIENCE_S)
@@ -153,7 +153,7 @@ def lost_per_drop(runs: Runs) -> float:
 
 
 def late_said(found: dict[tuple[int, str], Runs]) -> str:
-    """What the table shows."""
+    """Findings of the table."""
     first, last = (found[detection_s, "lose"] for detection_s in (DETECTIONS_S[0], DETECTIONS_S[-1]))
     again = found[DETECTIONS_S[-1], "requeue"]
     cost = gain(last, first)

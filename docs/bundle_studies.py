@@ -35,7 +35,7 @@ VARIANTS = ("reno", "sack")
 PATIENCES_S = (2, 5, 10, 20, 40)
 SWEPT_UP_TIMES_S = (900, 3000)
 DEFAULT_UP_TIMES_S = (30, 100, 300, 900, 3000, 14_400, 86_400)
-# What a user may say of the guide's bundle; none of it first.
+# Settings of the guide's bundle that a user may change; first none.
 SETTINGS: dict[str, Data] = {
     "unless given": {},
     "fragments, a packet a line": {"packets": "fragmented", "line_packets": 1},
@@ -44,7 +44,7 @@ SETTINGS: dict[str, Data] = {
     "lost, fragments, a packet a line": {"on_drop": "lose", "packets": "fragmented", "line_packets": 1},
     "lost, no patience": {"on_drop": "lose", "reorder_timeout_s": "never"},
 }
-# Zaghloul, tables 6.1 and 6.2, and their back-off up to 64-fold.
+# Zaghloul, tables 6.1 and 6.2, with back-off up to 64-fold.
 SLOW_TIMER = {"minimum_s": 60, "initial_s": 60, "maximum_s": 3840}
 
 LINE_COUNTS = (1, 2, 4, 6, 8)
@@ -90,7 +90,7 @@ def interval(values: Values) -> Estimate:
 
 
 def gain(changed: Runs, base: Runs, name: str = "goodput_bps") -> Estimate:
-    """By how much a mean changes, relative to it; runs of the same number have the same calls and errors."""
+    """Relative change of a mean; runs of the same number have the same calls and errors."""
     change, mean = interval(changed[name] - base[name]), float(base[name].mean())
     return Estimate(change.mean / mean, change.half_width / mean)
 
@@ -119,7 +119,7 @@ def scenario(bundle: Data, *, runs: int, hours: float = 3, variant: str = "sack"
 
 
 def messages(bundle: Data, *, runs: int, every_s: float) -> Data:
-    """A datagram of 1500 bytes every so often, whatever becomes of it."""
+    """Datagrams of 1500 bytes at regular intervals, without retransmission."""
     traffic = {"kind": "cbr", "payload_bytes": 1472, "rate_bps": 1472 * 8 / every_s}
     return scenario(bundle, runs=runs, transport={"kind": "udp"}, traffic=traffic)
 
@@ -165,7 +165,7 @@ Drops = dict[DropKey, Runs]
 
 
 def drops(tell: Told) -> Drops:
-    """Calls that drop: by variant, mean up time, what becomes of packets, and the receiver's patience."""
+    """Calls that drop: by variant, mean up time, fate of packets, and the receiver's timeout."""
     keys: list[DropKey] = list(product(VARIANTS, UP_TIMES_S, ("lose", "requeue"), (None, PATIENCE_S)))
     for patience_s in PATIENCES_S:
         keys += [("sack", up_s, on_drop, patience_s) for up_s in SWEPT_UP_TIMES_S for on_drop in ("lose", "requeue")]
@@ -187,7 +187,7 @@ def slow_timers(tell: Told) -> dict[tuple[str, float | None], Runs]:
 
 
 def settings(tell: Told) -> dict[tuple[str, float], Runs]:
-    """What the settings that matter most give, by how often a line drops."""
+    """Goodput with the most important settings, by the drop rate of a line."""
     found: dict[tuple[str, float], Runs] = {}
     for (name, keys), up_s in product(SETTINGS.items(), DEFAULT_UP_TIMES_S):
         bundle = {"lines": LINES, "arq": ARQ, "calls": calls(up_s), "reorder_timeout_s": None} | keys
@@ -208,7 +208,7 @@ class Cell:
 
     @property
     def model(self) -> WindowedBundle:
-        """The same in closed form."""
+        """The cell in closed form."""
         arq = REPETITION if self.repeats else None
         return WindowedBundle(
             self.lines, RATE_BPS, self.packet_bytes, self.window, line_packets=self.line_packets, delay_s=DELAY_S, arq=arq
@@ -216,14 +216,14 @@ class Cell:
 
     @property
     def data(self) -> Data:
-        """The same as a scenario."""
+        """The cell as a scenario."""
         bundle = {"lines": self.lines, "line_packets": self.line_packets} | ({"arq": ARQ} if self.repeats else {})
         segment_bytes = self.packet_bytes - HEADER_BYTES
         return scenario(bundle, runs=3, segment_bytes=segment_bytes, max_window_segments=self.window)
 
 
 def cells() -> Iterator[Cell]:
-    """Windows of half a packet, one and two a line, of what the lines take, and one that is the same for all bundles."""
+    """Windows of half a packet, one and two per line, of all that the lines hold, and one that is the same for all bundles."""
     for repeats, lines, packets, length in product((False, True), LINE_COUNTS, LINE_PACKETS, PACKETS_BYTES):
         for window in dict.fromkeys((max(1, lines // 2), lines, 2 * lines, lines * packets, WINDOW)):
             yield Cell(lines, packets, length, window, repeats)
@@ -239,13 +239,13 @@ def windows(tell: Told) -> dict[Cell, Estimate]:
 
 
 def error(cell: Cell, estimate: Estimate) -> float:
-    """By how much the closed form is above the engine."""
+    """Excess of the closed form over the engine."""
     return float(goodput_bps(cell.model)) / estimate.mean - 1
 
 
 @dataclass(frozen=True)
 class Mrru:
-    """What a largest packet gives: without drops, and with."""
+    """Goodput with an MRRU, without drops and with."""
 
     model: WindowedBundle
     steady: Runs
@@ -289,7 +289,7 @@ def cuts(tell: Told) -> dict[CutKey, tuple[Runs, Runs]]:
 
 
 def cuts_given_up(tell: Told) -> dict[tuple[float, str, float | None], tuple[Runs, Runs]]:
-    """The same over eight lines whose ARQ gives frames up, by the receiver's patience."""
+    """Likewise over eight lines whose ARQ gives frames up, by the receiver's timeout."""
     found = {}
     for loss, packets, patience_s in product(LOSSES[1:], ("whole", "fragmented"), (None, PATIENCE_S)):
         bundle: Data = {"lines": LINES, "packets": packets, "arq": ARQ | {"loss": loss, "attempts": GIVEN_UP_AFTER}}
@@ -303,7 +303,7 @@ def cuts_given_up(tell: Told) -> dict[tuple[float, str, float | None], tuple[Run
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A scheduler: TCP in bulk, and datagrams at a tenth and at half of what the lines carry."""
+    """A scheduler: TCP in bulk, and datagrams at a tenth and at half of the lines' rate."""
 
     bulk: Runs
     rtt_s: Estimate
@@ -339,7 +339,7 @@ def unnumbered(tell: Told) -> dict[tuple[str, str, str, str], Runs]:
 
 
 def short_lines(tell: Told) -> dict[tuple[str, bool, int], Runs]:
-    """Earliest delivery and round robin over a fast line and four slow ones, by what a line takes."""
+    """Earliest delivery and round robin over a fast line and four slow ones, by `line_packets`."""
     found = {}
     (name,) = [name for name in MEMBERS if "9600" in name]
     for scheduler, repeats, packets in product(("round-robin", "earliest-delivery"), (False, True), (1, 2, 3, 4, 6)):
@@ -355,7 +355,7 @@ AWARE = (*SCHEDULERS, "drop-aware")
 
 
 def restless(tell: Told) -> dict[str, Runs]:
-    """Four lines that drop every ten minutes and four that drop ten times as rarely, in each run at other times."""
+    """Four lines that drop every ten minutes and four that drop a tenth as often, at other times in each run."""
     found: dict[str, list[Runs]] = {scheduler: [] for scheduler in AWARE}
     for seed in range(12):
         downs = [down_times(seed, line) for line in range(LINES)]

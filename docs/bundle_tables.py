@@ -33,7 +33,7 @@ def table_of_drops(drops: studies.Drops) -> str:
 
 
 def table_of_slow_timers(slow: dict[tuple[str, float | None], Runs]) -> str:
-    """Rows with and without patience."""
+    """Rows with and without a receiver timeout."""
     rows = []
     for patience_s in (None, studies.PATIENCE_S):
         lose, requeue = (slow[on_drop, patience_s] for on_drop in ("lose", "requeue"))
@@ -73,7 +73,7 @@ def table_of_settings(found: dict[tuple[str, float], Runs]) -> str:
 
 
 def table_of_errors(errors: dict[Cell, float]) -> str:
-    """Mean and farthest error by lines and kind of window."""
+    """Mean and largest error by lines and kind of window."""
     kinds = {"N / 2": lambda cell: max(1, cell.lines // 2), "N": lambda cell: cell.lines, "2 N": lambda cell: 2 * cell.lines}
     kinds |= {"N `line_packets`": lambda cell: cell.lines * cell.line_packets, f"{studies.WINDOW}": lambda _: studies.WINDOW}
     head = ["ARQ", "lines", *(f"window {name}" for name in kinds)]
@@ -93,7 +93,7 @@ def table_of_errors(errors: dict[Cell, float]) -> str:
 
 
 def table_of_line_packets(windows: dict[Cell, Estimate]) -> str:
-    """Engine and model by what a line takes."""
+    """Engine and model by `line_packets`."""
     rows = []
     for packets in studies.LINE_PACKETS:
         cell = Cell(max(studies.LINE_COUNTS), packets, min(studies.PACKETS_BYTES), studies.WINDOW, True)

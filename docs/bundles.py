@@ -308,7 +308,7 @@ def page(found: Found) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Paragraphs and lists filled anew, as the numbers in them have any length."""
+    """Paragraphs and lists wrapped again, as their numbers vary in length."""
     blocks = []
     for block in text.rstrip("\n").split("\n\n"):
         if block[0] in "|#<!":
@@ -325,7 +325,7 @@ def wrapped(text: str) -> str:
 
 
 def setting() -> dict[str, str]:
-    """What all scenarios have in common."""
+    """Settings common to all scenarios."""
     arq = studies.ARQ
     return {
         "lines": f"{studies.LINES}",
@@ -346,7 +346,7 @@ def setting() -> dict[str, str]:
 
 
 def of_drops(found: Found) -> dict[str, str]:
-    """What the first two sections say."""
+    """Values of the first two sections."""
     drops: studies.Drops = found["drops"]
 
     def requeued(variant: str, up_s: float, patience_s: float | None) -> str:
@@ -392,7 +392,7 @@ def of_drops(found: Found) -> dict[str, str]:
 
 
 def of_model(found: Found) -> dict[str, str]:
-    """What the section on the closed form says."""
+    """Values of the section on the closed form."""
     windows: dict[Cell, Estimate] = found["windows"]
     errors = {cell: studies.error(cell, estimate) for cell, estimate in windows.items()}
     worst = sorted(errors, key=lambda cell: -abs(errors[cell]))
@@ -428,7 +428,7 @@ def of_model(found: Found) -> dict[str, str]:
 
 
 def of_cuts(found: Found) -> dict[str, str]:
-    """What the section on fragments says."""
+    """Values of the section on fragments."""
     cuts: dict[studies.CutKey, tuple[Runs, Runs]] = found["cuts"]
     pairs = [(cuts[lines, loss, "fragmented"], cuts[lines, loss, "whole"]) for lines, loss, cut in cuts if cut == "whole"]
     largest = {
@@ -451,7 +451,7 @@ def of_cuts(found: Found) -> dict[str, str]:
 
 
 def of_schedulers(found: Found) -> dict[str, str]:
-    """What the last two sections say."""
+    """Values of the last two sections."""
     scheduled: dict[tuple[str, str], studies.Scheduled] = found["schedulers"]
     equal, rates, _ = studies.MEMBERS
     deviation = {key: one.rtt_deviation_s.mean for key, one in scheduled.items()}

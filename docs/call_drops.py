@@ -36,11 +36,11 @@ def main() -> None:
         "call-drops-5g": call_drops.figure(modems),
         "call-drops-starlink": cellular.figure(dish),
     }
-    page.write("call-drops.md", figures, **said(seagliders, slocum), **cellular.said(modems, dish))
+    page.write("call-drops.md", figures, **page_values(seagliders, slocum), **cellular.page_values(modems, dish))
 
 
-def said(seagliders: Study, slocum: Study) -> page.Said:
-    """What the page says of Iridium."""
+def page_values(seagliders: Study, slocum: Study) -> page.Values:
+    """Values of the page on Iridium."""
     singles = [part for part in seagliders.parts if part.name != ALL]
     whole = seagliders.whole
     means_s = [exponential(part.times["airtime"]).mean_s for part in singles]
@@ -66,7 +66,7 @@ def said(seagliders: Study, slocum: Study) -> page.Said:
 
 
 def shapes(whole: Part, worst: Part) -> str:
-    """What the distributions say of how calls drop."""
+    """Conclusions from the fitted distributions."""
     sample = worst.times["up"].sample
     early = int(np.count_nonzero(sample.times_s[sample.is_observed] <= 10.0))
     low, high = worst.times["up"].of("weibull").fit.intervals["shape"]
@@ -163,7 +163,7 @@ def table_of_fits(seagliders: Study, slocum: Study) -> list[str]:
 
 
 def shape(fitted: Fit) -> str:
-    """What a distribution has beside its mean."""
+    """Parameters of a distribution other than its mean."""
     if fitted.distribution == "weibull":
         low, high = fitted.intervals.get("shape", (float("nan"), float("nan")))
         return f"shape {fitted.parameters['shape']:.2f} ({low:.2f} to {high:.2f})"
@@ -179,7 +179,7 @@ def shape(fitted: Fit) -> str:
 
 
 def table_of_clusters(parts: list[Part]) -> list[str]:
-    """A row per link that has drops enough for one of the questions."""
+    """A row per link with enough drops for one of the questions."""
     questions = ("dispersion", "serial correlation", "runs of times", "runs of calls")
     lines = ["| link | dispersion (1) | rank correlation (0) | runs of times | runs of calls |", "|---|---|---|---|---|"]
     for part in parts:
@@ -189,7 +189,7 @@ def table_of_clusters(parts: list[Part]) -> list[str]:
 
 
 def cluster_cell(one: Clustering) -> str:
-    """What one question finds."""
+    """Result of one question."""
     if one.reason:
         return "–"
     text = f"{one.value:.2f}" if "runs" not in one.question else f"{one.value:.0f} of {one.expected:.0f}"
@@ -213,7 +213,7 @@ def chain(parts: list[Part]) -> str:
 
 
 def bars(found: Study) -> str:
-    """Whether the signal bars before a call tell of its drop."""
+    """Whether the signal bars before a call predict its drop."""
     rows = [cause for cause in found.causes if "bars at the beginning" in cause.name]
     best = rows[-1]
     smallest = min(cause.p for cause in rows)
@@ -240,7 +240,7 @@ def transfers(seagliders: Study, slocum: Study) -> str:
 
 
 def redials(parts: list[Part]) -> str:
-    """How soon links are back."""
+    """How soon links are up again."""
     said = []
     for part in parts:
         times = part.times["redial"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from page import DATA, Said, paragraph
+from page import DATA, Values, paragraph
 from scipy import stats
 
 from farlink.channels.calls.causes import LOW_SNR, low_snr_spells
@@ -47,7 +47,7 @@ class Dish:
     connected_s
         How long it was connected, in s.
     drops
-        How often it was not.
+        How often it disconnected.
     """
 
     files: list[tuple[Series, Series, Series]]
@@ -56,7 +56,7 @@ class Dish:
 
 
 def read_dish() -> Dish:
-    """The readings, and what the reader of logs makes of them."""
+    """The readings, and the study of their log."""
     paths = sorted(DISH.glob("*.gzip"))
     _, (link,) = load(paths)
     files = []
@@ -73,8 +73,8 @@ def read_dish() -> Dish:
     return Dish(files, link.connected_s, len(link.drops))
 
 
-def said(modems: Study, dish: Dish) -> Said:
-    """What the page says of them."""
+def page_values(modems: Study, dish: Dish) -> Values:
+    """Values of the page."""
     return {
         "modems": "\n".join(table_of_modems(modems)),
         "handovers": paragraph(handovers(modems)),
@@ -118,7 +118,7 @@ def table_of_modems(modems: Study) -> list[str]:
 
 
 def handovers(modems: Study) -> str:
-    """What the times between handovers are like."""
+    """Distribution of the times between handovers."""
     times = modems.whole.times["handover"]
     states = times.of("two-state-markov").fit.states
     weibull = times.of("weibull").fit
@@ -158,7 +158,7 @@ def together(modems: Study) -> str:
 
 
 def handed_over(link: Link) -> Link:
-    """Its handovers as the ends of calls, so that the tests of drops can be asked about them."""
+    """The handovers as ends of calls, so that the tests of drops apply to them."""
     starts = [link.first_s, *link.handovers_s[:-1]]
     calls = [Call(start, end, "dropped") for start, end in zip(starts, link.handovers_s, strict=True)]
     return Link(link.name, calls, first_s=link.first_s, last_s=link.last_s)
@@ -183,7 +183,7 @@ def signal(modems: Study) -> str:
 
 
 def drops(modems: Study) -> str:
-    """How many drops there are, what they are worth, and how they lie to handovers."""
+    """The number of drops, their significance, and their relation to handovers."""
     near = next(one for one in modems.causes if "handover" in one.name)
     spells, receiving = without_cell()
     redial = modems.whole.times["redial"].sample.times_s
@@ -206,7 +206,7 @@ def availability(modems: Study) -> float:
 
 
 def without_cell() -> tuple[int, int]:
-    """Spells without a serving cell, and in how many of them data were received in the last second."""
+    """Periods without a serving cell, and in how many of them data were received in the last second."""
     readings: dict[str, list[tuple[str, float]]] = {}
     for path in sorted(MODEMS.glob("*.gzip")):
         table = pq.read_table(io.BytesIO(path.read_bytes())).to_pydict()
@@ -222,7 +222,7 @@ def without_cell() -> tuple[int, int]:
 
 
 def folded(dish: Dish, threshold: float = 0.0) -> tuple[NDArray[np.int64], Series]:
-    """Seconds with loss by their place in the slots of 15 s, and as many as would be expected there if it did not matter."""
+    """Seconds with loss by position in the slots of 15 s, and the number expected if the position did not matter."""
     time_s = np.concatenate([one[0] for one in dish.files])
     lost = np.concatenate([one[1] for one in dish.files]) > threshold
     places = (time_s % SLOT_S).astype(np.int64)
@@ -231,7 +231,7 @@ def folded(dish: Dish, threshold: float = 0.0) -> tuple[NDArray[np.int64], Serie
 
 
 def fold_text(dish: Dish) -> str:
-    """Whether losses know of the slots."""
+    """Whether losses depend on the slots."""
     found, expected = folded(dish)
     p = float(stats.chi2.sf(((found - expected) ** 2 / expected).sum(), SLOT_S - 1))
     first = [int(found[index]) for index in (14, 0, 1)]
@@ -254,7 +254,7 @@ def fold_text(dish: Dish) -> str:
 
 
 def spells_text(dish: Dish) -> str:
-    """Times between spells of loss, as a process."""
+    """Times between periods of loss, as a process."""
     spells, gaps = loss_spells(dish)
     times = judged(gaps)
     best = times.best
@@ -272,7 +272,7 @@ def spells_text(dish: Dish) -> str:
 
 
 def loss_spells(dish: Dish) -> tuple[Series, Sample]:
-    """Lengths of spells of seconds with loss, and times from the beginning of one to the next, within an hour."""
+    """Lengths of periods of consecutive seconds with loss, and times from one start to the next, within an hour."""
     lengths: list[float] = []
     gaps: list[float] = []
     for time_s, lost, _ in dish.files:
@@ -284,7 +284,7 @@ def loss_spells(dish: Dish) -> tuple[Series, Sample]:
 
 
 def leo_text() -> str:
-    """The same slots in a trace of the delay every 10 ms."""
+    """The slots in a trace of the delay every 10 ms."""
     delay_ms = np.loadtxt(LEO_DELAY)
     level = np.convolve(delay_ms, np.ones(50) / 50, "valid")
     step = np.abs(level[50:] - level[:-50])
@@ -301,7 +301,7 @@ def leo_text() -> str:
 
 
 def figure(dish: Dish) -> Figure:
-    """Losses and latency by their place in the slot."""
+    """Losses and latency by position in the slot."""
     drawn, (upper, lower) = new_figure(height_in=5.2, rows=2, is_y_shared=False)
     found, expected = folded(dish)
     places = np.arange(SLOT_S)

@@ -1,6 +1,6 @@
 """The section of `docs/validation/bundles.md` on cellular modems, called by `docs/bundles.py`.
 
-Alone, `python docs/cellular_bundle.py`, it writes that section anew and leaves the rest of the page; it takes three minutes.
+`python docs/cellular_bundle.py` alone rewrites that section and leaves the rest of the page; it takes three minutes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import cellular
 import cellular_lines as lines
 import cellular_studies
-from cellular_said import LEO_RATE, MAHIMAHI, of_availability, of_setting, of_starlink, of_streams, of_tcp
 from cellular_studies import Found
+from cellular_values import LEO_RATE, MAHIMAHI, of_availability, of_setting, of_starlink, of_streams, of_tcp
 
 from farlink.cli.progress import progress_bar
 from farlink.papers.estimate import Estimate
@@ -163,7 +163,7 @@ def main() -> int:
 
 
 def is_there() -> bool:
-    """Whether the logs are; says so if not."""
+    """Whether the logs exist; prints an error if not."""
     found = all(path.exists() for path in (cellular.MODEMS, cellular.DISH, MAHIMAHI, LEO_RATE))
     if not found:
         text = f"error: the logs are not in {cellular.DATA}\nhint: set FARLINK_DATA to the directory of the measured data"
@@ -202,7 +202,7 @@ def picture(found: Found) -> Figure:
 
 
 def points(ax: Axes, found: list[Estimate], place: int, name: str) -> None:
-    """Points with their intervals, a little beside those of other names."""
+    """Points with their intervals, shifted slightly against those of other names."""
     ax.errorbar(
         [at + 0.12 * (place % 3 - 1) for at in range(len(found))],
         [one.mean for one in found],

@@ -21,7 +21,7 @@ Data = dict[str, Any]
 Spells = list[tuple[float, float]]
 Told = Callable[[], None]
 
-# Of each modem; the section says why.
+# For each modem; the section gives the reason.
 RATE_BPS = 10e6
 DELAY_S = 0.02
 QUEUE_S = 0.1
@@ -33,14 +33,14 @@ PATIENCES_S = (0.01, 0.1, 1.0, None)
 SCHEDULERS = ("round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware")
 ON_DROP = ("lose", "requeue")
 
-# Parts of the log, evenly over it, each a run of its own.
+# Parts of the log at even distances, each a run of its own.
 STRETCHES = 10
 STRETCH_S = 100
 WARMUP_S = 10
-# And one around each drop, which is so far from its beginning.
+# And one part around each drop, which begins this long before the drop.
 BEFORE_S = 30
 
-# And of the test streams in the log.
+# Also of the test streams in the log.
 FAST_BPS = 50e6
 
 TRANSPORTS: dict[str, Data] = {
@@ -77,14 +77,14 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A line: its rate, its one-way delay, and when it was down, in s from the beginning of the log."""
+    """A line: its rate, its one-way delay, and its down times, in s from the beginning of the log."""
 
     rate_bps: float
     delay_s: float
     downs: Spells
 
     def part(self, begin_s: float, length_s: float) -> list[list[float]]:
-        """When it was down in a part of the log."""
+        """Its down times in a part of the log."""
         inside = [(max(0.0, begin - begin_s), min(length_s, end - begin_s)) for begin, end in self.downs]
         return [[round(begin, 4), round(end, 4)] for begin, end in inside if end - begin >= 1e-3]
 
@@ -96,11 +96,11 @@ class Modems:
     Attributes
     ----------
     links
-        Their logs, each handover somewhere in the second before the reading that shows it.
+        Their logs, with each handover at a random time in the second before the reading that shows it.
     span_s
         From the first event to the last one, in s.
     downs
-        When each was down, by the assumed length of a handover.
+        Down times of each, by the assumed length of a handover.
     """
 
     links: list[Link]
@@ -108,7 +108,7 @@ class Modems:
     downs: Mapping[float | None, list[Spells]]
 
     def lines(self, length_s: float | None, names: Sequence[str] = ()) -> list[Line]:
-        """Those of these names, or all."""
+        """The modems with these names, or all."""
         chosen = zip(self.links, self.downs[length_s], strict=True)
         return [Line(RATE_BPS, DELAY_S, downs) for link, downs in chosen if not names or link.name in names]
 
@@ -126,17 +126,17 @@ def read_modems() -> Modems:
     rng = np.random.default_rng(1)
     links = [replace(link, handovers_s=_before(link, rng)) for link in links]
     all_downs = {length_s: down_times(links, handover_s=length_s) for length_s in LENGTHS_S}
-    return Modems(links, all_downs[None][0].span_s, {key: [one.spells for one in downs] for key, downs in all_downs.items()})
+    return Modems(links, all_downs[None][0].span_s, {key: [one.outages for one in downs] for key, downs in all_downs.items()})
 
 
 def _before(link: Link, rng: np.random.Generator) -> list[float]:
-    """Its handovers, each somewhere within the second before the reading with another cell, and within its call."""
+    """Its handovers, each at a random time in the second before the reading with another cell, and within its call."""
     times_s = sorted(time_s - rng.random() for time_s in link.handovers_s)
     return [time_s for time_s in times_s if any(call.start_s <= time_s <= call.end_s for call in link.calls)]
 
 
 def read_dish() -> list[Spells]:
-    """Of each hour of the dish: a second in which a share of the pings was lost is down for that share of it."""
+    """Each hour of the dish: a second in which a share of the pings was lost counts as down for that share."""
     hours = []
     for time_s, lost, _ in cellular.read_dish().files:
         begins = time_s - time_s[0]
@@ -180,10 +180,10 @@ def in_parts(lines: Sequence[Line], flow: Data, span_s: float, **bundle: Any) ->
 
 
 def joined(runs: Sequence[Runs]) -> Runs:
-    """Runs one behind the other."""
+    """Runs concatenated."""
     return Runs({name: np.concatenate([one[name] for one in runs]) for name in runs[0].columns})
 
 
 def averaged(runs: Sequence[Runs]) -> Runs:
-    """Run by run the mean over several."""
+    """Mean over several results, run by run."""
     return Runs({name: np.mean([one[name] for one in runs], axis=0) for name in runs[0].columns})

@@ -57,15 +57,15 @@ class Found:
     modems
         The log.
     bulk, video
-        By assumed length, and by a modem's name or what becomes of packets: TCP (SACK), and a video.
+        By assumed length, and by a modem's name or the fate of packets: TCP (SACK), and a video.
     telemetry
-        Over the whole log: by assumed length, and by a modem's name or scheduler and what becomes of packets.
+        Over the whole log: by assumed length, and by a modem's name or scheduler and the fate of packets.
     schedulers, patiences
         SACK over the bundle at the assumed length.
     transports
-        Every TCP over it, by what becomes of packets, and in the mean of modems alone.
+        Every TCP over the bundle, by the fate of packets, and averaged over single modems.
     drops
-        SACK and CUBIC around each drop, by what becomes of packets, and over the modem that drops alone.
+        SACK and CUBIC around each drop, by the fate of packets, and over only the modem that drops.
     fast
         SACK and CUBIC over faster lines, with handovers and without.
     beside
@@ -88,7 +88,7 @@ SCENARIOS = len(LENGTHS_S) + len(SCHEDULERS) + len(PATIENCES_S) + len(TRANSPORTS
 
 
 def study(tell: Told) -> Found:
-    """Runs all of it. Takes three minutes."""
+    """Run everything. Takes three minutes."""
     modems = read_modems()
     span_s = modems.span_s
     bulk, video, telemetry = by_length(modems, tell)
@@ -112,7 +112,7 @@ def study(tell: Told) -> Found:
 
 
 def by_length(modems: Modems, tell: Told) -> tuple[dict[Any, Runs], dict[Any, Runs], dict[Any, Runs]]:
-    """Modems alone and as a bundle, by the assumed length of a handover."""
+    """Single modems and the bundle, by the assumed length of a handover."""
     bulk, video, telemetry = {}, {}, {}
     for length_s in LENGTHS_S:
         lines = modems.lines(length_s)
@@ -132,7 +132,7 @@ def by_length(modems: Modems, tell: Told) -> tuple[dict[Any, Runs], dict[Any, Ru
 
 
 def around_drops(modems: Modems, tell: Told) -> dict[tuple[str, str], Runs]:
-    """The bundle around each drop, and the modem that drops alone."""
+    """The bundle around each drop, and only the modem that drops."""
     lines = modems.lines(LENGTH_S)
     places = [(number, begin_s) for number, downs in enumerate(modems.downs[None]) for begin_s, _ in downs if begin_s > 0]
     found: dict[tuple[str, str], list[Runs]] = {}
@@ -177,7 +177,7 @@ def beside_starlink(modems: Modems, tell: Told) -> dict[tuple[str, str, int], di
 
 
 def parallel(modems: Modems, hour: Spells, begin_s: float) -> list[Line]:
-    """Starlink, with a part of an hour of the dish as late in its hour as that of the modems' log, and two modems."""
+    """Starlink and two modems: the part of the dish's hour has the same position in its hour as that of the modems' log."""
     shift_s = begin_s - begin_s % (3600 - STRETCH_S - WARMUP_S)
     dish = [(begin + shift_s, end + shift_s) for begin, end in hour]
     return [Line(STARLINK_BPS, STARLINK_DELAY_S, dish), *modems.lines(LENGTH_S, BESIDE)]

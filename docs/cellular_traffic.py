@@ -1,4 +1,4 @@
-"""What the modems of FjordLink carried, and what handovers cost their test streams: for `docs/cellular_bundle.py`."""
+"""Traffic of the FjordLink modems, and the cost of handovers for their test streams: for `docs/cellular_bundle.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cellular import MODEMS, Dish, Series
 CELL, RECEIVED, SENT = "lte.lCurrentCellid", "lte.lrxbitspersecond", "lte.ltxbitspersecond"
 # Test streams of half a minute arrive at 51 Mb/s.
 STREAM_BPS = (45e6, 57e6)
-# What is missing is counted from 3 s before a reading to 2 s after it, against four readings before and four after that.
+# Missing traffic is counted from 3 s before a reading to 2 s after it, against four readings before and four after that.
 AROUND = slice(-3, 3)
 BESIDE = (slice(-7, -3), slice(3, 7))
 ALONE_S = 8
@@ -21,14 +21,14 @@ ALONE_S = 8
 
 @dataclass(frozen=True)
 class Traffic:
-    """What modems carried.
+    """Traffic of modems.
 
     Attributes
     ----------
     sent_bps, most_bps
-        By modem: what it sent in the mean, and received in its best second, in bit/s.
+        By modem: mean rate sent, and rate received in its best second, in bit/s.
     missing_s, missing_otherwise_s
-        What is missing of a test stream around each handover, and around readings without one, in s of that stream.
+        Missing part of a test stream around each handover, and around readings without one, in s of that stream.
     """
 
     sent_bps: dict[str, float]
@@ -38,7 +38,7 @@ class Traffic:
 
 
 def read_traffic() -> Traffic:
-    """What is in the columns of the log."""
+    """Traffic from the columns of the log."""
     columns = ["identity", CELL, RECEIVED, SENT]
     names, cells, received, sent = [], [], [], []
     for path in sorted(MODEMS.glob("*.gzip")):
@@ -60,7 +60,7 @@ def read_traffic() -> Traffic:
 
 
 def _missing(cell: np.ndarray, rx_bps: Series) -> tuple[Series, Series]:
-    """What is missing around single handovers, and around readings that are no nearer to one than 10 s."""
+    """Missing traffic around single handovers, and around readings at least 10 s from any."""
     is_known = (cell[1:] != "") & (cell[:-1] != "")
     handovers = np.flatnonzero((cell[1:] != cell[:-1]) & is_known) + 1
     alone = [at for at in handovers if np.count_nonzero(np.abs(handovers - at) < ALONE_S) == 1]
@@ -69,7 +69,7 @@ def _missing(cell: np.ndarray, rx_bps: Series) -> tuple[Series, Series]:
 
 
 def _around(rx_bps: Series, places: list[int]) -> Series:
-    """What is missing around each place that has a test stream on both sides, in s."""
+    """Missing traffic around each reading with a test stream on both sides, in s."""
     low_bps, high_bps = STREAM_BPS
     found = []
     for at in places:

@@ -142,7 +142,7 @@ def verdict(measured: dict[str, Any], found: dict[str, Series]) -> str:
 
 
 def beyond(measured: dict[str, Any], found: dict[str, Series]) -> str:
-    """What is not met at the thresholds that are not judged."""
+    """Differences at the thresholds that are not judged."""
     parts = []
     for name in RECORDS:
         rate, rate_half, length, length_half = ratios(measured, name, found[name], -10)
@@ -186,7 +186,7 @@ def table_of_first_order(measured: dict[str, Any], runs: Series) -> list[str]:
 
 
 def tails(measured: dict[str, Any], drawn: dict[str, Any]) -> str:
-    """The thousandth and the ten-thousandth part of the time."""
+    """Levels exceeded in all but 0.1 and 0.01 % of the time."""
     parts = []
     for name in RECORDS:
         power = clear_power(drawn[name])
@@ -239,7 +239,7 @@ def table_of_elevation(seeds: int) -> list[str]:
 
 
 def correlation(trace: Any) -> Series:
-    """Autocorrelation of the power at `LAGS_S`, of pairs that nothing blocks."""
+    """Autocorrelation of the power at `LAGS_S`, over unblocked pairs."""
     power = trace["power_w"]
     clear = trace["blocked"] == 0 if "blocked" in trace.arrays else np.ones(power.size, dtype=bool)
     centred = np.where(clear, power - power[clear].mean(), 0.0)

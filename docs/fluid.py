@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 SEED = 20260
 POINTS = 50
-# Of the other transports, so many of the same points; of that for which closed forms were made, all.
+# Number of the same points for the other transports; the transport of the closed forms runs at all points.
 OTHER_POINTS = 20
 CLOSED = "Reno"
 PAYLOAD_BYTES, HEADER_BYTES = 960, 40
-# The fluid speaks for points at which so many losses at most end in a timeout.
+# The fluid engine is valid at points where at most this share of losses ends in a timeout.
 MOST_TIMEOUTS = 0.01
 WITHIN = 0.05
 PACKET_PRECISION = {"quantity": "goodput_bps", "ci": 0.01, "level": 0.95, "min_runs": 8, "max_runs": 120}
@@ -63,7 +63,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Compared:
-    """What both engines found: fractions of the rate, half-widths at 95 %, timeouts per loss."""
+    """Results of both engines: fractions of the rate, half-widths at 95 %, timeouts per loss."""
 
     point: Point
     packet: float
@@ -170,11 +170,11 @@ def main() -> None:
     for name, transport in OTHERS.items():
         found[name] = list(compare(points if name == CLOSED else points[:OTHER_POINTS], transport))
     drawn = {"fluid-against-packets": picture(found), "fluid-closed-forms": fluid_closed_forms.picture(found[CLOSED])}
-    page.write("fluid.md", drawn, **said(found), **fluid_closed_forms.said(found[CLOSED]))
+    page.write("fluid.md", drawn, **page_values(found), **fluid_closed_forms.page_values(found[CLOSED]))
 
 
-def said(found: dict[str, list[Compared]]) -> page.Said:
-    """What the page says, but for closed forms."""
+def page_values(found: dict[str, list[Compared]]) -> page.Values:
+    """Values of the page, except on closed forms."""
     return {
         "count": POINTS,
         "payload": PAYLOAD_BYTES,

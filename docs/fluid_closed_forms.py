@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from page import Said
+from page import Values
 
 from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
 from farlink.tune.goodput import goodput
@@ -27,7 +27,7 @@ class Point(Protocol):
 
 
 class Compared(Protocol):
-    """What the packet engine found there, as a fraction of the rate."""
+    """Result of the packet engine, as a fraction of the rate."""
 
     @property
     def point(self) -> Point:
@@ -46,13 +46,13 @@ MODELS = {
     "selection": "Celandroni's rule",
     "fluid": "fluid, Reno",
 }
-# What relation (1) says of all connections together, over the rate of the link: up to the first, and so on.
+# Classes of relation (1) for all connections together over the rate of the link: upper limits.
 EDGES = (0.25, 0.5, 1.0, float("inf"))
 NEAR, FAR = 0.1, 0.25
 
 
-def said(found: list[Compared]) -> Said:
-    """What the page says of them."""
+def page_values(found: list[Compared]) -> Values:
+    """Values of the page on closed forms."""
     shares = {name: np.array([share(name, one.point) for one in found]) for name in MODELS}
     off = {name: values / np.array([one.packet for one in found]) - 1 for name, values in shares.items()}
     offered = np.array([offered_share(one.point) for one in found])
@@ -73,7 +73,7 @@ def said(found: list[Compared]) -> Said:
 
 
 def farthest(values: np.ndarray) -> float:
-    """The one that is farthest from 0."""
+    """The value farthest from 0."""
     return float(values[np.argmax(np.abs(values))])
 
 
@@ -85,7 +85,7 @@ def share(name: str, point: Point) -> float:
 
 
 def offered_share(point: Point) -> float:
-    """Relation (1) of all connections over the rate, whatever the link carries."""
+    """Relation (1) of all connections over the rate, not limited by the link."""
     from farlink.models.tcp_goodput import celandroni, timeout
 
     wait_s = timeout.timeout_s(point.round_trip_s)
@@ -119,7 +119,7 @@ def table(off: dict[str, np.ndarray], offered: np.ndarray) -> Iterator[str]:
 
 
 def picture(found: list[Compared]) -> Figure:
-    """Each model over the packet engine, against what relation (1) makes of the connections."""
+    """Each model over the packet engine, against relation (1) for all connections."""
     figure, (axes,) = new_figure(4.4)
     offered = [offered_share(one.point) for one in found]
     for (name, title), colour, marker in zip(MODELS.items(), COLOURS, MARKERS, strict=False):

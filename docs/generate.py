@@ -43,7 +43,7 @@ GUIDES = [
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
 MEASURED = ROOT / "out" / "bench-codecs.json"
 PICTURES = ROOT / "docs" / "pictures"
-# Each is the goodput of the scenario of that name.
+# Each picture shows the goodput of the scenario of that name.
 SCENARIO_PICTURES = ("geo-tcp", "compare-geo")
 
 Schema = dict[str, Any]
@@ -264,7 +264,7 @@ def scenario_page() -> str:
 
 
 def _tag(kind: Schema) -> tuple[str, str]:
-    """The key that says which of several tables one is, and what it says."""
+    """The key that selects one of several tables, and its value."""
     return next((key, value["const"]) for key, value in kind["properties"].items() if "const" in value)
 
 
@@ -290,7 +290,7 @@ def _table(schema: Schema, node: Schema, path: str) -> Iterator[str]:
 
 
 def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
-    """Type, allowed values, and what else is to be said: choices with their words, the section of a table."""
+    """Type, allowed values, and details: choices with descriptions, or the section of a table."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         node = schema["$defs"][name]
@@ -330,7 +330,7 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
 
 
 def _bounded(allowed: str, node: Schema) -> str:
-    """What a number may be whose key has bounds of its own, in the words of its type."""
+    """Allowed range of a number whose key has its own bounds, in the words of its type."""
     noun = re.split(r" (?:from|above|between) ", allowed)[0]
     least, most = (node.get(f"exclusive{name}", node.get(name.lower())) for name in ("Minimum", "Maximum"))
     below, above = "exclusiveMinimum" in node, "exclusiveMaximum" in node

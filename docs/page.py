@@ -1,4 +1,4 @@
-"""What the programs that write pages of results share.
+"""Code shared by the programs that write pages of results.
 
 A page is edited by hand. Its program replaces what stands between marks, `<!--= NAME -->` and `<!--/-->`: a number within a
 sentence, or tables and paragraphs where both marks have lines of their own. `<!--= NAME:.1f -->` formats a number.
@@ -28,14 +28,14 @@ VALIDATION = ROOT / "docs" / "validation"
 PICTURES = ROOT / "docs" / "pictures"
 DATA = Path(os.environ.get("FARLINK_DATA") or ROOT.parent / "shared" / "data")
 
-# What a page says, by the names of its marks.
-Said = dict[str, Any]
+# The values of a page, by the names of its marks.
+Values = dict[str, Any]
 
 MARK = re.compile(r"(?P<open><!--= (?P<name>[a-z]\w*)(?::(?P<format>[^ ]+))? -->)(?P<old>.*?)<!--/-->", re.DOTALL)
 
 
 class PageError(ValueError):
-    """A page and its program do not fit together."""
+    """A page and its program have different marks."""
 
 
 def start(doc: str, *needed: Path) -> None:
@@ -50,12 +50,12 @@ def start(doc: str, *needed: Path) -> None:
 def write(
     name: str, pictures: Mapping[str, Figure], *, change: Callable[[str], str] = str, only: bool = False, **said: Any
 ) -> None:
-    """Write what a page says between its marks, and its pictures; `change` is made to the SVG.
+    """Write the values of a page between its marks, and its pictures; `change` is applied to the SVG.
 
     Raises
     ------
     PageError
-        If the page has a mark without a value or, but for `only`, a value without a mark; the page is left as it is.
+        If the page has a mark without a value (unless `only`) or a value has no mark; the page is left unchanged.
     """
     path = VALIDATION / name
     text = filled(path.read_text(encoding="utf-8"), said, name, only=only)

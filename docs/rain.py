@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOUVAIN = {"latitude_deg": 50.67, "longitude_deg": 4.61, "elevation_deg": 30.0, "height_m": 160.0}
 FREQUENCIES_HZ = (19.7e9, 39.402e9)
-# Where the prediction is judged: rarer, two years hold too few fades; more often, clouds are a good part of what was measured.
+# Range in which the prediction is judged: below it two years have too few fades; above it clouds add much to the measurement.
 JUDGED_PERCENT = (0.01, 0.5)
 RUNS, YEARS, STEP_S = 20, 2, 60.0
 SHOWN_PERCENT = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -49,7 +49,7 @@ Series = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Dynamics:
-    """How an attenuation comes and goes.
+    """Dynamics of an attenuation.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def table_of_ccdf(measured: dict[Any, Series], predicted: dict[float, Distributi
 
 
 def judged(measured: dict[Any, Series], predicted: dict[float, Distribution]) -> str:
-    """How far the prediction is off."""
+    """Errors of the prediction."""
     percent = measured["percent"]
     inside = (percent >= JUDGED_PERCENT[0]) & (percent <= JUDGED_PERCENT[1])
     parts = []
@@ -176,7 +176,7 @@ def table_of_drawn(prediction: Distribution, drawn: dict[Any, list[Series]], per
 
 
 def met(predicted: dict[float, Distribution], drawn: dict[Any, list[Series]], percent: Series) -> str:
-    """At how many points the mean of the series meets the prediction."""
+    """Number of points at which the mean of the series meets the prediction."""
     hits, worst = 0, 0.0
     for hz in FREQUENCIES_HZ:
         mean, half = mean_and_half(drawn[hz, "prediction"])
@@ -208,7 +208,7 @@ def table_of_scaled(link: Measured) -> list[str]:
 
 
 def of_record(found: Measured) -> dict[str, Any]:
-    """How a measured attenuation comes and goes, and how series of the same distribution do."""
+    """Dynamics of a measured attenuation, and of synthetic series with the same distribution."""
     whole = filled(found.time_s, found.attenuation_db, "hold", lost=np.inf, where=found.source)
     minutes = np.arange(int(whole.duration_s / 60)) * 60.0
     attenuation = whole.values[np.searchsorted(whole.time_s, minutes + 30.0) - 1]
@@ -226,7 +226,7 @@ def of_record(found: Measured) -> dict[str, Any]:
 
 
 def dynamics_of(attenuation_db: Series) -> Dynamics:
-    """How an attenuation comes and goes, minute by minute."""
+    """Dynamics of an attenuation by minutes."""
     days, values = attenuation_db.size / 1440, []
     lengths: Series = np.zeros(0)
     for threshold_db in THRESHOLDS_DB:
@@ -262,7 +262,7 @@ def table_of_dynamics(name: str, found: dict[str, Any]) -> list[str]:
 
 
 def said_of_dynamics(dynamics: dict[str, dict[str, Any]]) -> str:
-    """What the tables amount to at 3 dB."""
+    """Summary of the tables at 3 dB."""
     parts = []
     for one in PROCESSES:
         ratios = []
@@ -300,7 +300,7 @@ def picture_of_ccdf(
 
 
 def picture_of_dynamics(dynamics: dict[str, dict[str, Any]]) -> Figure:
-    """How many fades over 3 dB last longer than a time."""
+    """Number of fades over 3 dB that last longer than a time."""
     figure, axes = new_figure(height_in=5.8, rows=2, is_y_shared=False)
     for ax, (name, found) in zip(axes, dynamics.items(), strict=True):
         grid = np.unique(np.round(np.geomspace(1, 300, 60)))

@@ -1,6 +1,6 @@
 """Write the traces of `scenarios/rain-geo.toml`, `docs/validation/rain-geo.md` and its picture: `make papers`.
 
-Takes a minute, and some more where the error events of the codes are not kept yet.
+Takes a minute, and longer if the error events of the codes are not cached yet.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ COMPARED, COMPARED_DBHZ = ("CV 7/8", "RS(216,184)"), 75.0
 
 @dataclass(frozen=True)
 class Row:
-    """A choice: what it did, and what the packet engine made of it."""
+    """A policy: its series of settings, and its results in the packet engine."""
 
     title: str
     played: Played
@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def _cn0() -> Trace:
-    """The day, drawn where it is not kept: that needs the extra `rain`."""
+    """The day; generating it, if it is not cached, needs the extra `rain`."""
     path = TRACES / "cn0.npz"
     if not path.exists():
         write(cache.import_file(Path(RAIN), kinds=["cn0"]), path)
@@ -113,7 +113,7 @@ def _cn0() -> Trace:
 
 
 def _fixed(ideal: Played) -> list[str]:
-    """Settings that the best one may be among: those that are ideal for at least 1 % of the time."""
+    """Candidates for the best fixed setting: those that are ideal for at least 1 % of the time."""
     return [one.rpartition(",")[0] for one, share in ideal.time_in.items() if share >= 0.01]
 
 
@@ -142,7 +142,7 @@ def ran(title: str, played: Played, folder: Path) -> Row:
 
 
 def arq_rows(played: Played, folder: Path) -> dict[str, dict[str, float]]:
-    """Goodput of selective-repeat ARQ over a choice, with frames of one length and of such that follow the error rate."""
+    """Goodput of selective-repeat ARQ with a policy, with frames of fixed and of adaptive length."""
     lengths: dict[str, dict[str, Any]] = {
         "512 bytes": {},
         "by what was acknowledged": {"adaptive_length": {"rule": "optimal", "memory_s": 10.0}},
@@ -158,8 +158,8 @@ def arq_rows(played: Played, folder: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def of_page(trace: Trace, beside: str, choices: list[Row], late: list[Row], arq: dict[str, dict[str, float]]) -> page.Said:
-    """What the page says."""
+def of_page(trace: Trace, beside: str, choices: list[Row], late: list[Row], arq: dict[str, dict[str, float]]) -> page.Values:
+    """Values of the page."""
     clear = float(trace.meta["clear_sky_dbhz"])
     cn0 = choices[0].played.cn0_dbhz
     return {
@@ -197,7 +197,7 @@ def table_of(rows: list[Row], head: str) -> str:
 
 
 def said(rows: list[Row], beside: str) -> str:
-    """What the table of choices shows."""
+    """Findings of the table of policies."""
     adaptive, ideal, tables, safest, best = rows
     settings = [row.played.meta["setting"].removesuffix(", 512 bytes") for row in (tables, safest, best)]
     robust = adaptive.goodput_bps["mean"] / safest.goodput_bps["mean"]
@@ -217,7 +217,7 @@ def said(rows: list[Row], beside: str) -> str:
 
 
 def said_late(rows: list[Row]) -> str:
-    """What a delay costs."""
+    """Cost of a delay."""
     first, last = rows[0], rows[len(DELAYS_S) - 1]
     return paragraph(
         f"From {DELAYS_S[0]:g} to {DELAYS_S[-1]:g} s the outage goes from {first.played.outage * 1440:.1f} to "
@@ -228,7 +228,7 @@ def said_late(rows: list[Row]) -> str:
 
 
 def said_arq(arq: dict[str, dict[str, float]]) -> str:
-    """What adaptive lengths change."""
+    """Effect of adaptive lengths."""
     plain, acknowledged, genie = arq.values()
     return paragraph(
         f"Lengths by what was acknowledged deliver {_change(acknowledged, plain)} than 512 bytes, by the link's own error rate "
@@ -238,7 +238,7 @@ def said_arq(arq: dict[str, dict[str, float]]) -> str:
 
 
 def model_beside_engine(modem: Modem, study: Study, table: Table, ideal: Played) -> str:
-    """Why a choice that is ideal by the model need not be by the engine: two settings at one C/N0, by both."""
+    """Two settings at one C/N0, by model and engine: why the ideal of the model need not be that of the engine."""
     found = {}
     for setting in modem.settings():
         if setting.modulation == "8psk" and setting.code_name in COMPARED:

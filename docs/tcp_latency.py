@@ -63,7 +63,7 @@ SHORT = {
 
 @dataclass(frozen=True)
 class Gap:
-    """A difference, and what the engine must do for it to vanish."""
+    """A difference between model and engine, and the change of the engine that removes it."""
 
     model: str
     route: Route
@@ -129,7 +129,7 @@ def main() -> None:
 
     pictures = {picture_name(losses, per_ack): drawn_map(some) for (losses, per_ack), some in by_kind(compared).items()}
     pictures["tcp-latency-slow-link"] = drawn_times(slow_times)
-    page.write("tcp-latency.md", pictures, change=lighter, **said(compared, gaps, costs, slow_times, slow_trips))
+    page.write("tcp-latency.md", pictures, change=lighter, **page_values(compared, gaps, costs, slow_times, slow_trips))
 
 
 def times_on(
@@ -166,14 +166,14 @@ def all_costs(tell: Any) -> Iterator[tuple[str, str, list[float]]]:
             tell(index + 1 + len(COSTS) * (route is CORRELATED), 2 * len(COSTS))
 
 
-def said(
+def page_values(
     compared: Sequence[Compared],
     gaps: Sequence[tuple[Gap, Estimate, Estimate]],
     costs: Sequence[tuple[str, str, list[float]]],
     slow_times: Mapping[Point, Estimate],
     slow_trips: Mapping[Point, Estimate],
-) -> page.Said:
-    """What the page says."""
+) -> page.Values:
+    """Values of the page."""
     widths = np.concatenate([one.half_width.ravel() for one in compared])
     rare_loss = LOSSES[1]
     rare = cardwell.slow_start_segments(SEGMENTS[-1], loss_rate=rare_loss)
@@ -252,7 +252,7 @@ def trust_tables(compared: Sequence[Compared]) -> Iterator[str]:
 
 
 def trusted(worst: Mapping[str, float]) -> str:
-    """The best class of models that has any in it."""
+    """The best class that is not empty."""
     good = [f"**{SHORT[model]}** {factor:.2f}" for model, factor in worst.items() if factor <= GOOD]
     fair = [f"{SHORT[model]} {factor:.2f}" for model, factor in worst.items() if factor <= FAIR]
     if good or fair:
@@ -369,7 +369,7 @@ def drawn_times(times: Mapping[Point, Estimate]) -> Figure:
 
 
 def lighter(svg: str) -> str:
-    """The same picture with the look of its many texts said once."""
+    """The same picture with the style of its many texts defined once."""
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
     looks = dict.fromkeys(re.findall(r'<text (style="[^"]*")', svg))
     rules = []
@@ -409,7 +409,7 @@ def signed(change: float) -> str:
 
 
 def off(ratio: Estimate) -> str:
-    """By how much a prediction is off, with the interval."""
+    """Error of a prediction, with the interval."""
     return f"{100 * (ratio.mean - 1):+.0f} ± {100 * ratio.half_width:.0f} %"
 
 

@@ -1,4 +1,4 @@
-"""What every test may use: a scenario that takes milliseconds, and the command as a user types it."""
+"""Fixtures of all tests: a scenario that takes milliseconds, and the command as a user types it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How fast a case is depends on the machine: under load, a case of a millisecond takes half a second. Speed is for `make bench`.
+# No deadlines: on a loaded machine a case of a millisecond takes half a second. `make bench` measures speed.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
@@ -54,13 +54,13 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a parameter of bytes by its size: bytes may hold the time (gzip writes it), and parallel workers need one name."""
+    """Name a parameter of bytes by its size: its contents may include the time (gzip), but all workers need the same name."""
     return f"{len(val)}-bytes" if isinstance(val, bytes) else None
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what other versions have kept out of the tests, and what tests keep out of the user's folder."""
+    """Use a cache folder of the tests' own, so that they neither read nor write the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARLINK_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -68,7 +68,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _hears_interrupts() -> Iterator[None]:
-    """Hear Ctrl-C, and let children hear it, also where the tests run in the background of a shell, which has it ignored."""
+    """Handle Ctrl-C, here and in children, even if the tests run in the background of a shell, which ignores it."""
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, former)
@@ -76,7 +76,7 @@ def _hears_interrupts() -> Iterator[None]:
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start `farlink` with arguments in the test's folder; what still runs when the test is over is killed."""
+    """Start `farlink` with arguments in the test's folder; kill processes that still run when the test ends."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str | Path) -> subprocess.Popen[str]:
@@ -118,7 +118,7 @@ def farlink(tmp_path: Path) -> Command:
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], said: list[str]) -> None:
-    """Fail unless a command refused its input: status 2, no data, one line of error and one of what to do, with these words."""
+    """Fail unless a command refused its input: status 2, no data, one error line and one hint, with these words."""
     assert done.returncode == 2, done
     assert done.stdout == ""
     lines = done.stderr.splitlines()

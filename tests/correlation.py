@@ -7,6 +7,6 @@ from numpy.typing import NDArray
 
 
 def autocorrelation_at(path: NDArray[np.float64], lag: int) -> float:
-    """Correlation of a path with itself, so many samples later."""
+    """Autocorrelation of a path at a lag in samples."""
     centred = path - path.mean()
     return float((centred[:-lag] * centred[lag:]).mean() / centred.var())

@@ -1,4 +1,4 @@
-"""Modems and studies that take milliseconds, and the vectors of the readers (`python -m tests.tuning` writes them anew)."""
+"""Modems and studies that take milliseconds, and the test vectors of the readers (`python -m tests.tuning` writes them)."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def write(folder: Path, *, modem: dict[str, Any] | None = None, study: dict[str,
 
 
 def shared_rows() -> list[Row]:
-    """Rows of a made-up table in which every rule of the reader has its place."""
+    """Rows of an invented table that exercises every rule of the reader."""
     found: list[Row] = []
     for share, flows in ((0.25, 1), (0.5, 1), (1.0, 1), (1.0, 8)):
-        # Step by step: where it begins, in dBHz, and its code; None is no transmission.
+        # For each step, its lowest C/N0 in dBHz and its code; None is no transmission.
         plan = [(60.0, None), (61.0, "A"), (61.5, "B"), (64.0, "C"), (64.5, "A"), (66.0, "D")]
         for at in range(17):
             cn0 = 60.0 + 0.5 * at
             step = max(number for number, (begins, _) in enumerate(plan) if cn0 >= begins)
             begins, code = plan[step]
-            # Without thresholds below: the first step. Margin 0.2 dB, hysteresis 0.7 dB: wider than the narrowest step.
+            # The first step has no thresholds. Margin 0.2 dB, hysteresis 0.7 dB: wider than the narrowest step.
             ends = {"down_dbhz": round(begins + 0.2, 9), "up_dbhz": round(begins + 0.9, 9)} if step else {}
             common: dict[str, Any] = {"share": share, "flows": flows, "cn0_dbhz": cn0, "step": step, **ends}
             if code is None:
@@ -79,7 +79,7 @@ def shared_rows() -> list[Row]:
 
 
 def shared_picks(rows: list[Row]) -> list[dict[str, Any]]:
-    """What Python's reader picks from them: walks up and down, by which step it stood at before."""
+    """Picks of the Python reader: walks up and down, from each previous step."""
     reader = LookUp(rows)
     picks: list[dict[str, Any]] = []
 

@@ -211,7 +211,7 @@ def _whole(name: str, value: Any) -> Any:
 
 
 def _seed(name: str, value: Any) -> Any:
-    """Nothing is computed with a seed, so that it may be longer than other whole numbers."""
+    """A seed may be longer than other whole numbers, because nothing is computed with it."""
     return value if type(value) is int and 0 <= value < 2**64 else _whole(name, value)
 
 
@@ -288,7 +288,7 @@ def _like(protocol: type) -> _Rule:
 
 
 def _members(kind: type, member: type) -> _Rule:
-    """Records in a list, or another collection that can be looked through without using it up."""
+    """Records in a list or another collection that can be iterated more than once."""
     whole = _instance(kind)
 
     def rule(name: str, value: Any) -> Any:

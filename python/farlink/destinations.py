@@ -10,7 +10,7 @@ from farlink.errors import OutputError
 from farlink.extras import require
 from farlink.output import check_writable
 
-# What is written -> suffixes that say so. Of the last three the suffix decides what is written; a text may also have none.
+# Kind of output -> its suffixes. For the last three the suffix selects the format; a text may also have none.
 SUFFIXES = {
     "JSON": (".json",),
     "CSV": (".csv", ".txt"),
@@ -33,7 +33,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z]\w*")
 
 
 def check_outputs(wanted: Iterable[tuple[str, str | Path | None, str]], inputs: Mapping[str, Path] | None = None) -> None:
-    """Refuse what could not be written, or would be written over something that is needed.
+    """Refuse an output that could not be written, or that would overwrite a needed file.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def check_outputs(wanted: Iterable[tuple[str, str | Path | None, str]], inputs: 
 
 
 def check_suffix(option: str, path: Path, content: str) -> None:
-    """Refuse a name whose suffix says that it holds something else.
+    """Refuse a name with the suffix of another kind of output.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class FarlinkError(Exception):
 
 
 class ArgumentError(FarlinkError, ValueError):
-    """An argument of a function has a value that it cannot have, such as a name that is not known."""
+    """An argument of a function has an invalid value, such as an unknown name."""
 
 
 class ScenarioError(FarlinkError):

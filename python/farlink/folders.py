@@ -1,4 +1,4 @@
-"""Where farlink keeps what it would otherwise compute again."""
+"""Cache folders of farlink."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def modules(package: str, folder: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """What a package needs as its ``__getattr__`` and ``__dir__``, so that its modules are reached as attributes.
+    """``__getattr__`` and ``__dir__`` of a package, which make its modules attributes.
 
     Parameters
     ----------

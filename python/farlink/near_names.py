@@ -1,4 +1,4 @@
-"""What a user may have meant by a name that there is not."""
+"""Suggestions for an unknown name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nearest(name: str, known: Iterable[str], *, likeness: float = 0.5) -> str | 
 
 
 def instead(name: str, known: Iterable[str], *, likeness: float = 0.5) -> str:
-    """What to write instead of an unknown name: the nearest name, or all names.
+    """Remedy for an unknown name: the nearest name, or all names.
 
     Parameters
     ----------

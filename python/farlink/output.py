@@ -43,7 +43,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     >>> (directory / "rows.csv").read_text()
     'run,seed'
     """
-    # What a link points to is replaced, not the link.
+    # The target of a symbolic link is replaced, not the link.
     target = Path(path).resolve()
     is_special = target.exists() and not target.is_file()
     if not is_special:
@@ -69,7 +69,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written, before the work that fills it.
+    """Refuse an unwritable file before the work starts.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_directory(path: Path) -> None:
-    """Refuse a directory that could not be made or written, before the work that fills it.
+    """Refuse an unwritable directory before the work starts.
 
     Raises
     ------

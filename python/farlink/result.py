@@ -34,7 +34,7 @@ _ROW_KEYS = ("point", "engine", "flow", "transport", "run", "seed", "status", "r
 # Rows that a notebook shows.
 _MOST_HTML_ROWS = 60
 
-# What the table shows of each flow, beside the grid: (quantity, heading). A column that says nothing is left out.
+# Columns of the table for each flow, after those of the grid: (quantity, heading). Columns without information are omitted.
 _SHOWN = (
     ("goodput_bps", "goodput"),
     ("goodput_fraction", "of the link"),
@@ -48,7 +48,7 @@ _SHOWN = (
 
 @dataclass(frozen=True)
 class Result:
-    """What the flows of a scenario achieved.
+    """Results of the flows of a scenario.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Result:
         return sentences
 
     def bundles(self) -> list[str]:
-        """What became of the lines of a bundle, a sentence for each point of the grid.
+        """Statistics of the lines of a bundle, a sentence for each point of the grid.
 
         Returns
         -------

@@ -59,7 +59,7 @@ class Scenario:
     source: str | None = None
     path: Path | None = None
     overrides: tuple[str, ...] = ()
-    # Trace files that the engine reads, and what the scenario calls them.
+    # Trace files that the engine reads, and their names in the scenario.
     _called: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Scenario:
         return Scenario(data, self.base, self.source, self.path, self.overrides + applied)
 
     def to_json(self) -> str:
-        """What the extension reads: the same data, with every trace file resolved to farlink's own format."""
+        """Input of the extension: the same data, with every trace file resolved to farlink's own format."""
         return json.dumps(_with_trace_files(self.data, self._trace_file), allow_nan=False)
 
     def to_toml(self) -> str:
@@ -218,7 +218,7 @@ def from_data(
 
 
 def _plain(node: Any) -> Any:
-    """A copy in which arrays and numbers of NumPy, paths and tuples are what TOML has."""
+    """A copy with NumPy arrays and numbers, paths and tuples converted to TOML's types."""
     if isinstance(node, Mapping):
         return {str(key): _plain(value) for key, value in node.items()}
     if isinstance(node, list | tuple):
@@ -346,7 +346,7 @@ def _dotted(grid: Table, prefix: str = "") -> Table:
 
 
 def _check_values(node: Any, path: str) -> None:
-    """Refuse what TOML can say but a scenario cannot: dates, and numbers that are not finite."""
+    """Refuse values that TOML allows but scenarios do not: dates, and numbers that are not finite."""
     if isinstance(node, dict):
         for key, value in node.items():
             _check_values(value, f"{path}.{key}" if path else str(key))

@@ -55,7 +55,7 @@ class Series:
     pcapng: bytes | None = None
 
     def __repr__(self) -> str:
-        """What was observed of each flow: how often, between which times, and the last value."""
+        """Observations of each flow: their number, first and last time, and the last value."""
         from farlink.shown import short_table
 
         title, head, rows = self._about()
@@ -85,7 +85,7 @@ class Series:
 
     @property
     def name(self) -> str:
-        """What was traced, in words: the grid values of its point, and its run."""
+        """Description of the traced run: the grid values of its point, and its number."""
         names = units.labels(list(self.values))
         parts = [f"{names[path]} {units.show(value, path)}" for path, value in self.values.items()]
         return ", ".join([*parts, f"run {self.run}"])

@@ -167,7 +167,7 @@ class Study:
         return range(*wanted) if wanted is not None else range(0)
 
     def together(self, results: Iterable[Result]) -> Result:
-        """The result of all pieces: what `farlink.run` gives, once all runs are there.
+        """The result of all pieces, equal to that of `farlink.run` once all runs are included.
 
         Parameters
         ----------

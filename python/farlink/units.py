@@ -80,7 +80,7 @@ class Scale:
 
 
 def unit_of(key: str) -> str:
-    """Base unit that a key's suffix says, or "".
+    """Base unit in a key's suffix, or "".
 
     Examples
     --------

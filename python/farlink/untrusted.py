@@ -140,7 +140,7 @@ def read_text(path: Path, refusal: type[FarlinkError]) -> str:
 
 
 def gunzip(data: bytes, where: str, refusal: type[FarlinkError]) -> bytes:
-    """What a gzip file holds, if it is not more than `MOST_UNPACKED_BYTES`.
+    """Contents of a gzip file, if they are not more than `MOST_UNPACKED_BYTES`.
 
     Parameters
     ----------

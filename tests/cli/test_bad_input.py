@@ -1,4 +1,4 @@
-"""Wrong input: exit status 2, a line that says what is wrong, a line that says how to mend it, and nothing written."""
+"""Wrong input gives exit status 2, one line with the error, one line with the remedy, and no output files."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_full_disk_is_an_error_of_two_lines(farlink, small):
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [["run", "small.toml"], ["run", "small.toml", "--json", "-"], ["schema"]])
 @pytest.mark.usefixtures("small")
-def test_standard_output_on_a_full_disk(arguments, tmp_path):
+def test_a_full_disk_behind_standard_output_is_an_error_of_two_lines(arguments, tmp_path):
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "farlink.cli", *arguments]
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

@@ -44,7 +44,7 @@ def bundle(tmp_path):
     return synthetic(tmp_path / "journal.jsonl")
 
 
-def test_report_picture_and_scenario(farlink, bundle, tmp_path):
+def test_fit_writes_report_picture_and_scenario(farlink, bundle, tmp_path):
     pytest.importorskip("matplotlib")
 
     done = farlink("bundle", "fit", bundle, *FEW, "--plot", "drops.png", "-o", "drops.toml")
@@ -78,12 +78,12 @@ def test_the_process_runs_as_a_scenario(farlink, bundle, tmp_path):
     done = farlink("run", "dialled.toml", "--json", "-", "--runs", "10")
 
     assert done.returncode == 0, done.stderr
-    # Up 3000 s, down 5 + 50 / 0.8 s: 2.2 % of the time; what was fitted to 87 drops is within 40 % of either.
+    # Up 3000 s, down 5 + 50 / 0.8 s: 2.2 % of the time; a fit to 87 drops is within 40 % of either.
     (summary,) = [entry for entry in json.loads(done.stdout)["summary"] if entry["flow"] == "f"]
     assert 0.01 < summary["loss_fraction"]["mean"] < 0.05
 
 
-def test_json_has_all_of_it(farlink, bundle):
+def test_json_has_the_whole_report(farlink, bundle):
     done = farlink("bundle", "fit", bundle, *FEW, "--json", "-")
 
     assert done.returncode == 0, done.stderr
@@ -103,7 +103,7 @@ def test_json_has_all_of_it(farlink, bundle):
     assert found["logs"] == [{"name": "journal.jsonl", "format": "journal", "lines": len(bundle.read_text().splitlines())}]
 
 
-def test_same_seed_same_output(farlink, bundle):
+def test_same_seed_gives_the_same_output(farlink, bundle):
     first, again = (farlink("bundle", "fit", bundle, *FEW, "--link", "modem-1", "--json", "-").stdout for _ in range(2))
 
     assert first == again
@@ -131,7 +131,7 @@ def test_csv_in_and_json_in_a_file(farlink, tmp_path):
 
 
 def test_handovers_come_as_a_table(farlink, tmp_path):
-    """A call of two hours whose modem answers every 4 s, and 7 s late at five of its handovers."""
+    """A call of two hours whose modem answers every 4 s, but 7 s late at five handovers."""
     lines, time_s = [f"{BEGIN_S},m,connected,"], 0.0
     for number in range(1, 1700):
         time_s += 7.0 if number in (150, 300, 600, 900, 1050) else 4.0
@@ -205,7 +205,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "options", "said"), WRONG.values(), ids=WRONG)
-def test_wrong_input(farlink, tmp_path, name, options, said):
+def test_wrong_input_is_refused(farlink, tmp_path, name, options, said):
     good = "".join(f"{BEGIN_S + 100 * n},m,connected\n{BEGIN_S + 100 * n + 60},m,dropped\n" for n in range(12))
     (tmp_path / "good.csv").write_text("time,link,event\n" + good)
     (tmp_path / "bad.csv").write_text(f"time,link,event\n{BEGIN_S},m,dropped\n")

@@ -57,7 +57,7 @@ def run(farlink, tmp_path, channel):
     return tmp_path / "captures" / "point-000-run-0.pcapng"
 
 
-def test_a_log_is_played_again_and_its_drops_are_drawn(farlink, tmp_path, log):
+def test_a_log_is_replayed_and_its_drops_are_drawn(farlink, tmp_path, log):
     done = farlink("bundle", "fit", log, "--replicates", "49", "--replay", "replay.toml")
     assert done.returncode == 0, done.stderr
     assert "replay: replay.toml" in done.stderr
@@ -96,19 +96,19 @@ def test_a_capture_of_a_random_process_is_drawn_without_a_log(farlink, tmp_path)
     assert b"<svg" in (tmp_path / "part.svg").read_bytes()
 
 
-def test_the_clocks_of_log_and_capture(farlink, tmp_path, log):
+def test_log_and_capture_clocks_are_aligned(farlink, tmp_path, log):
     capture = run(farlink, tmp_path, CALLS)
 
     moved = farlink("trace", "show", capture, "--drops", log, "--offset-s", -BEGIN_S - 100, "-o", "a.png")
     assert moved.returncode == 0, moved.stderr
-    # The first drop is 60 s before the capture, and over; the second one also.
+    # The first two drops end before the capture begins.
     assert "Drops       1, of 1 link" in moved.stdout
 
     done = farlink("trace", "show", capture, "--drops", log, "--offset-s", "0")
     assert_refused(done, ["no time in common", f"--offset-s -{BEGIN_S} makes them begin together"])
 
 
-def test_several_links_are_played_as_a_bundle(farlink, tmp_path):
+def test_several_links_are_replayed_as_a_bundle(farlink, tmp_path):
     rows = [(0, "a", "connected"), (1, "b", "connected"), (50, "a", "dropped"), (60, "a", "connected"), (70, "b", "dropped")]
     rows += [(75, "b", "connected"), (90, "a", "dropped"), (95, "a", "connected"), (99, "b", "dropped")]
     (tmp_path / "two.csv").write_text("time,link,event\n" + "".join(f"{BEGIN_S + t},{link},{e}\n" for t, link, e in rows))
@@ -117,7 +117,7 @@ def test_several_links_are_played_as_a_bundle(farlink, tmp_path):
 
     assert done.returncode == 0, done.stderr
     bundle = tomllib.loads(done.stdout)["link"]["bundle"]
-    # Both count from the first event of either.
+    # Both clocks count from the first event of either file.
     assert bundle == {"lines": 2, "calls": {"schedule": [[[50, 60], [90, 95]], [[0, 1], [70, 75]]]}}
     rest = 'duration_s = 100\nruns = 1\n[transport.udp]\nkind = "udp"\n[flow.a]\ntransport = "udp"\n'
     rest += 'traffic = { kind = "cbr", rate_bps = 1e3, payload_bytes = 100 }\n'
@@ -127,7 +127,7 @@ def test_several_links_are_played_as_a_bundle(farlink, tmp_path):
     assert '"call_drops"' in run.stdout
 
 
-def test_json_of_a_fit_stays_whole_beside_a_replay(farlink, tmp_path, log):
+def test_json_of_a_fit_is_complete_with_a_replay(farlink, tmp_path, log):
     done = farlink("bundle", "fit", log, "--replicates", "49", "--json", "-", "--replay", "r.toml")
 
     assert json.loads(done.stdout)["parts"]
@@ -136,7 +136,7 @@ def test_json_of_a_fit_stays_whole_beside_a_replay(farlink, tmp_path, log):
     assert_refused(both, ["both want standard output"])
 
 
-def test_a_log_without_ends_cannot_be_played(farlink, tmp_path):
+def test_a_log_without_call_ends_cannot_be_replayed(farlink, tmp_path):
     rows = "".join(f"{n}.log,2023-12-{13 + n // 10}T{n % 10:02d}:00:00,{n % 3 == 0}\n" for n in range(60))
     (tmp_path / "slocum.csv").write_text("glider_sn, 7\nlog file,open time,disconnect\n" + rows)
 
@@ -164,7 +164,7 @@ WRONG = {
 
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG)
-def test_wrong_input(farlink, tmp_path, arguments, said):
+def test_wrong_input_is_refused(farlink, tmp_path, arguments, said):
     head = b"\xd4\xc3\xb2\xa1\2\0\4\0" + bytes(8) + b"\xff\xff\0\0\x65\0\0\0"
     (tmp_path / "cut.pcap").write_bytes(head + bytes(6))
     packet = (

@@ -29,7 +29,7 @@ def test_bursts_are_printed_with_their_definition_and_kept(farlink, tmp_path):
     assert kept.meta["ebn0_db"] == 4
 
 
-def test_the_trace_is_what_bit_trace_replays(farlink, small, tmp_path):
+def test_the_trace_is_accepted_by_the_channel_bit_trace(farlink, small, tmp_path):
     farlink("trace", "bursts", *SMALL, "--ebn0-db", 4, "--bits", "1e5", "-o", "wrong.npz")
 
     done = farlink("run", small, "--set", 'link.channel={kind="bit-trace", file="wrong.npz"}', "--runs", 1, "--json", "-")
@@ -72,7 +72,7 @@ def test_error_rates_fall_and_lie_within_their_intervals(farlink, tmp_path):
     assert (tmp_path / "ber.png").read_bytes()[1:4] == b"PNG"
 
 
-def test_table_and_csv_say_the_same(farlink):
+def test_table_and_csv_agree(farlink):
     arguments = ("code", "ber", *SMALL, "--ebn0-db", "3", "--events", "100")
 
     table, rows = farlink(*arguments).stdout, list(csv.DictReader(io.StringIO(farlink(*arguments, "--csv", "-").stdout)))
@@ -80,14 +80,14 @@ def test_table_and_csv_say_the_same(farlink):
     assert f"{float(rows[0]['ber']):.3e}" in table
 
 
-def test_too_few_bits_are_said(farlink):
+def test_too_few_bits_are_reported(farlink):
     done = farlink("code", "ber", "--code", "171,133", "--ebn0-db", "9", "--max-bits", "1e4")
 
     assert done.returncode == 0, done.stderr
     assert "raise --max-bits" in done.stderr
 
 
-def test_known_codes_have_the_free_distance_that_the_spectrum_says(farlink):
+def test_free_distances_of_known_codes_match_their_spectra(farlink):
     for known in json.loads(farlink("code", "list", "--json").stdout):
         if known["constraint_length"] > 10:
             continue
@@ -146,7 +146,7 @@ def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_interrupt_keeps_what_was_decoded(started, tmp_path):
+def test_interrupt_keeps_the_decoded_bits(started, tmp_path):
     process = started("trace", "bursts", *SMALL, "--ebn0-db", "4", "--bits", "1e12", "-o", "wrong.npz")
     time.sleep(3)
     process.send_signal(signal.SIGINT)
@@ -174,7 +174,7 @@ def test_a_burst_ends_with_the_memory_of_the_convolutional_code(code, farlink):
     assert "6 right bits or more end a burst" in done.stdout
 
 
-def test_codes_of_other_kinds_come_as_tables(farlink):
+def test_other_kinds_of_codes_are_listed_as_tables(farlink):
     done = farlink("code", "ber", "--code", "uncoded", "--modulation", "qpsk", "--ebn0-db", "4", "--json", "-")
     (row,) = json.loads(done.stdout)["rows"]
 

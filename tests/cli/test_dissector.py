@@ -17,7 +17,7 @@ flow.file = { transport = "air", traffic = { kind = "file", bytes = 1e5 } }
 """
 
 
-def test_the_path_is_that_of_the_text(farlink):
+def test_the_printed_path_holds_the_printed_text(farlink):
     where, text = farlink("dissector"), farlink("dissector", "--text")
 
     assert where.returncode == text.returncode == 0, where.stderr + text.stderr

@@ -1,4 +1,4 @@
-"""Files that were made to do harm: every command ends with two lines of error or with its result, within bounds."""
+"""Hostile files: every command ends with its result or an error of two lines, within bounds of memory and time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reas
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-def test_no_file_does_harm(part, tmp_path):
+def test_hostile_files_do_no_harm(part, tmp_path):
     pytest.importorskip("matplotlib")
     for module in ("pyarrow", "h5py", "scipy"):
         pytest.importorskip(module)
@@ -27,7 +27,7 @@ def test_no_file_does_harm(part, tmp_path):
 
     said = [json.loads(line) for line in done.stdout.splitlines()]
     harm = {one["name"]: one["wrong"] for one in said if one["wrong"]}
-    # A process that is lost says nothing more.
+    # A killed process prints no further cases.
     assert done.returncode == 0, f"after {said[-1]['name'] if said else 'nothing'}: {done.stderr.decode()[-2000:]}"
     assert len(said) >= 20
     assert not harm

@@ -34,7 +34,7 @@ def test_table_goes_to_standard_output_and_the_count_to_standard_error(farlink):
     assert done.stderr == "2 checks: 2 misprint\n"
 
 
-def test_json_is_what_the_design_says(farlink):
+def test_json_has_the_documented_keys(farlink):
     done = farlink("papers", "brodbekier", "--item", "figure-2", "--quick", "--json", "-")
 
     checks = json.loads(done.stdout)

@@ -62,7 +62,7 @@ def test_from_measurement_to_a_calibrated_link(farlink, measured, tmp_path):
     assert mask.sum() == 200 + 2000 + 500
     receiver = Receiver.named("frm5w621")
     assert fades.long_term_ber(found["power_w"], receiver, blocked=mask) == pytest.approx(1e-6, rel=1e-9)
-    # Put back: 30 dB below, as measured.
+    # The blockages are back, 30 dB below the mean as measured.
     assert 10 * np.log10(found["power_w"][~mask].mean() / found["power_w"][9000:11_000].mean()) == pytest.approx(30, abs=1)
 
 
@@ -157,7 +157,7 @@ def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, power_w, meta,
         (["import", "power.csv"], ["the unit of power is not known", "--unit"]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_refused_and_nothing_is_written(link, tmp_path, monkeypatch, arguments, said):
+def test_refused_commands_write_nothing(link, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     trace_file.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
     trace_file.write(Trace("power", {"power_w": [1e-8, 0.0]}, {"duration_s": 1.0}), tmp_path / "dark.npz")
@@ -174,7 +174,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(link, tmp_path, m
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_receivers_and_what_they_need(tmp_path, monkeypatch):
+def test_receivers_are_listed_with_their_sensitivity(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["receivers", "--ber", "1e-6"])

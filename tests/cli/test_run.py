@@ -26,7 +26,7 @@ def test_table_goes_to_standard_output(farlink, small):
     assert done.stderr == ""
 
 
-def test_json_is_what_the_design_says(farlink, small):
+def test_json_has_the_documented_keys(farlink, small):
     done = farlink("run", small, "--json", "-")
 
     content = json.loads(done.stdout)
@@ -66,7 +66,7 @@ def test_setting_a_key_of_the_grid_fixes_it(farlink, small):
     assert content["scenario"]["link"]["channel"]["ber"] == 1e-8
 
 
-def test_reader_who_leaves_early_loses_only_the_table(small, tmp_path):
+def test_a_closed_pipe_loses_only_the_table(small, tmp_path):
     command = f"{sys.executable} -m farlink.cli run {small} --csv rows.csv --report r.html | head -n 1"
 
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)

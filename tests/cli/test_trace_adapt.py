@@ -31,7 +31,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_traces_that_a_link_replays(farlink, folder):
+def test_adapted_traces_can_be_replayed_by_a_link(farlink, folder):
     done = farlink(*PLAY, "--detection-s", "5", "-o", "a")
 
     assert done.returncode == 0, done.stderr
@@ -56,7 +56,7 @@ def test_traces_that_a_link_replays(farlink, folder):
 
 
 @pytest.mark.usefixtures("folder")
-def test_policies(farlink):
+def test_each_policy_reports_its_settings(farlink):
     ideal, best, named = (
         farlink(*PLAY, "--policy", *more) for more in (["ideal"], ["fixed"], ["fixed", "--setting", "BPSK,  uncoded"])
     )
@@ -83,7 +83,7 @@ def test_help_has_an_example(farlink):
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_what_is_not_allowed(farlink, more, said):
+def test_invalid_arguments_are_refused(farlink, more, said):
     assert_refused(farlink(*PLAY, *more), said)
 
 
@@ -98,7 +98,7 @@ def test_another_modem_and_another_trace_are_refused(farlink, folder):
     assert_refused(farlink("trace", "adapt", "rate.npz", "--table", "table.json", "--modem", "modem.toml"), ["rate.npz", "cn0"])
 
 
-def test_the_shipped_day_is_what_its_scenario_plays():
+def test_the_shipped_day_matches_its_scenario():
     folder = ROOT / "scenarios" / "rain-geo"
     traces = {path.stem: read(path) for path in sorted(folder.glob("*.npz"))}
 

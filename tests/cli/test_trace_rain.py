@@ -36,7 +36,7 @@ def test_measured_attenuation_becomes_cn0_and_a_picture(farlink, tmp_path):
     assert "Fades that last longer than this" in (tmp_path / "b.svg").read_text()
 
 
-def test_rain_is_drawn_and_labelled(farlink, tmp_path):
+def test_rain_is_synthesized_and_labelled(farlink, tmp_path):
     pytest.importorskip("itur", reason="the extra 'rain' is not installed")
     site = ("latitude_deg=50.67", "longitude_deg=4.61", "elevation_deg=30", "frequency_hz=19.7e9", "clear_sky_dbhz=95")
 
@@ -74,7 +74,7 @@ def test_help_has_an_example(farlink, command):
         (["beacon.csv", "-o", "b.npz", "--column", "rain"], ["no column rain"]),
     ],
 )
-def test_refusals(farlink, tmp_path, arguments, said):
+def test_invalid_input_is_refused(farlink, tmp_path, arguments, said):
     (tmp_path / "beacon.csv").write_text(BEACON)
 
     assert_refused(farlink("trace", "rain", *arguments), said)

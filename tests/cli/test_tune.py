@@ -15,7 +15,7 @@ pytest.importorskip("pydantic")
 ONE = {"shares": [1.0], "flows": [1], "cn0_step_db": 2}
 
 
-def test_table_in_every_form(farlink, tmp_path):
+def test_table_is_written_in_every_format(farlink, tmp_path):
     tuning.write(tmp_path, study=ONE)
 
     done = farlink("tune", "study.toml", "-o", "t.csv", "-o", "t.json", "-o", "t.toml")
@@ -73,7 +73,7 @@ def test_points_of_each_condition(farlink, tmp_path):
         assert [float(row["ber"]) for row in steps] == sorted(float(row["ber"]) for row in steps)
 
 
-def test_goodput_is_by_what_is_asked_for(farlink, tmp_path):
+def test_goodput_uses_the_requested_model(farlink, tmp_path):
     tuning.write(tmp_path, study=ONE)
 
     done = farlink("tune", "study.toml", "--goodput", "padhye", "-o", "t.json")
@@ -83,7 +83,7 @@ def test_goodput_is_by_what_is_asked_for(farlink, tmp_path):
     assert "goodput by padhye" in done.stdout
 
 
-def test_same_bytes_every_time(farlink, tmp_path):
+def test_output_is_reproducible(farlink, tmp_path):
     tuning.write(tmp_path, study=ONE)
 
     texts = set()
@@ -93,9 +93,9 @@ def test_same_bytes_every_time(farlink, tmp_path):
     assert len(texts) == 1
 
 
-def test_the_study_that_is_shipped_is_one(farlink, tmp_path):
+def test_the_shipped_study_is_valid(farlink, tmp_path):
     study = (ROOT / "studies" / "celandroni" / "tune.toml").read_text()
-    # Two conditions and two families: no more error events than that takes.
+    # Two conditions and two families need few error events.
     study = study.replace("cn0_to_dbhz = 78", "cn0_to_dbhz = 67") + "\n"
     (tmp_path / "tune.toml").write_text('families = ["none", "RS"]\n' + study)
     (tmp_path / "modem.toml").write_text((ROOT / "studies" / "celandroni" / "modem.toml").read_text())
@@ -133,7 +133,7 @@ def test_a_bad_modem_is_refused_by_its_key(farlink, tmp_path):
     assert_refused(farlink("tune", "study.toml"), said)
 
 
-def test_a_failed_run_leaves_the_table_that_was_there(farlink, tmp_path):
+def test_a_failed_run_leaves_the_old_table(farlink, tmp_path):
     tuning.write(tmp_path, study={**ONE, "shares": [0]})
     (tmp_path / "t.csv").write_text("kept")
 

@@ -1,4 +1,4 @@
-"""The command before it is at work: wrong arguments, outputs of the wrong kind, missing libraries, Ctrl-C."""
+"""Errors before a command starts its work: wrong arguments, outputs of the wrong kind, missing libraries, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_output_of_another_format_is_refused_before_any_work(case: str, farli
 
 
 @pytest.mark.parametrize("name", ["a", "a-1.5", "a.JSON"])
-def test_a_name_without_a_suffix_is_taken(name: str, farlink: Command, small: Path, tmp_path: Path) -> None:
+def test_an_output_name_without_a_suffix_is_accepted(name: str, farlink: Command, small: Path, tmp_path: Path) -> None:
     done = farlink("run", small, "--runs", "1", "--json", name)
 
     assert done.returncode == 0, done.stderr

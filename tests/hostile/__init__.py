@@ -1,1 +1,1 @@
-"""Files that were made to do harm, and a run of the commands over them within bounds of memory and time."""
+"""Hostile files, and a program that runs the commands over them within bounds of memory and time."""

@@ -1,4 +1,4 @@
-"""Trace files (.npz) that are not what they say: each a name, and its bytes."""
+"""Trace files (.npz) with false or damaged contents: each a name and its bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEGABYTE = 1 << 20
 
 
 def npy(descriptor: str, shape: str, data: bytes) -> bytes:
-    """An array as NumPy writes it, whatever its header says."""
+    """An array in NumPy's format with any header."""
     header = f"{{'descr': {descriptor}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
 
@@ -59,13 +59,13 @@ def npz(**members: bytes) -> bytes:
 
 
 def rate(**changed: bytes) -> bytes:
-    """A rate trace, with other members in place of its own."""
+    """A rate trace with some members replaced."""
     own = {"meta": meta("rate", duration_s=4.0), "time_s": floats(0, 1, 2.5), "rate_bps": floats(1e6, 0, 2e6)}
     return npz(**{**own, **changed})
 
 
 def bomb(name: str, head: bytes, megabytes: int, **members: bytes) -> bytes:
-    """An archive with a member of so many zeros behind its head, which takes little time to make."""
+    """An archive with a member of many zeros, quickly made."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     begin = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
     zeros = packer.compress(bytes(MEGABYTE)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -88,13 +88,13 @@ def bomb(name: str, head: bytes, megabytes: int, **members: bytes) -> bytes:
 
 
 def patched(data: bytes, find: bytes, put: bytes, *, every: bool = True) -> bytes:
-    """With some bytes in place of others."""
+    """A copy with some bytes replaced."""
     assert find in data
     return data.replace(find, put, -1 if every else 1)
 
 
 def encrypted() -> bytes:
-    """An archive whose members say that they are encrypted."""
+    """An archive whose members are marked as encrypted."""
     data = bytearray(rate())
     at = 0
     while (at := data.find(b"PK\x03\x04", at)) >= 0:
@@ -108,7 +108,7 @@ def encrypted() -> bytes:
 
 
 def sizes(local: int, central: int) -> bytes:
-    """An archive whose entries say other sizes than they have."""
+    """An archive whose entries state wrong sizes."""
     data = bytearray(rate())
     at = data.find(b"PK\x03\x04")
     struct.pack_into("<I", data, at + 22, local)
@@ -118,7 +118,7 @@ def sizes(local: int, central: int) -> bytes:
 
 
 def of_rate() -> Iterator[tuple[str, bytes]]:
-    """Archives that are cut, patched or lie about themselves."""
+    """Truncated, patched and inconsistent archives."""
     good = rate()
     yield "empty", b""
     yield "one byte", b"P"
@@ -142,7 +142,7 @@ def of_rate() -> Iterator[tuple[str, bytes]]:
 
 
 def of_arrays() -> Iterator[tuple[str, bytes]]:
-    """Arrays that are not what their header says."""
+    """Arrays that contradict their header."""
     huge = 1 << 60
     yield "745 GB of times", rate(time_s=npy("'<f8'", "(100000000000,)", bytes(24)))
     yield "shape 1e30", rate(time_s=npy("'<f8'", f"({10**30},)", bytes(24)))
@@ -181,7 +181,7 @@ def of_arrays() -> Iterator[tuple[str, bytes]]:
 
 
 def of_meta() -> Iterator[tuple[str, bytes]]:
-    """Metadata that is not what it should be."""
+    """Malformed metadata."""
     yield "meta nested", rate(meta=text('{"farlink_trace": 1, "kind": ' + "[" * 100_000 + "]" * 100_000 + "}"))
     yield "meta a list", rate(meta=text("[1]"))
     yield "meta a number", rate(meta=text("1"))
@@ -213,7 +213,7 @@ def of_meta() -> Iterator[tuple[str, bytes]]:
 
 
 def of_kinds() -> Iterator[tuple[str, bytes]]:
-    """Other kinds, with values that they cannot have or that are hard to draw."""
+    """Traces of other kinds, with impossible values or values that are hard to draw."""
     power = meta("power", duration_s=1.0)
     yield "power 1e308 W", npz(meta=power, power_w=floats(1e308, 1e308))
     yield "power below 0", npz(meta=power, power_w=floats(1, -1))

@@ -1,4 +1,4 @@
-"""Runs commands over hostile files in this process, within bounds, and says in a line of JSON how each ended.
+"""Runs commands over hostile files in this process, within bounds, and prints the outcome of each as a line of JSON.
 
 ``python -m tests.hostile.attack [PART...]``: in an empty folder, on Linux.
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests.hostile import archives, measured
 
-# What a command may take beside what it had: address space, resident memory, and time. A trace may have 512 MB of numbers, and
-# a text 512 MB; whoever is refused at the limit has had one of them.
+# Limits of a command beyond its start: address space, resident memory, and time. A trace may have 512 MB of numbers, and a text
+# 512 MB; a file refused at this limit has been read once.
 MOST_ADDRESSES = 8 << 30
 MOST_BYTES = 1_600_000_000
 MOST_S = 15.0
@@ -49,7 +49,7 @@ def _of(files: Iterator[tuple[str, str, bytes]], *before: str, after: tuple[str,
 
 
 def _played() -> Iterator[Case]:
-    """The same archives where a scenario names them, and as other commands read them."""
+    """The same archives, named by a scenario and read by other commands."""
     for name, content in (*archives.of_rate(), *archives.of_arrays(), *archives.of_meta()):
         if "100,000" not in name:
             override = 'link.rate_bps={kind="rate-trace", file="a.npz"}'
@@ -92,7 +92,7 @@ PARTS: dict[str, Callable[[], Iterator[Case]]] = {
 
 
 def main(parts: list[str]) -> None:
-    """Run the cases of some parts; all without any."""
+    """Run the cases of the named parts, or of all."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, hard))
     Path("s.toml").write_text(_SCENARIO)
@@ -109,7 +109,7 @@ def main(parts: list[str]) -> None:
 
 
 def attack(arguments: list[str]) -> str:
-    """Run a command; what is wrong with how it ended, or nothing."""
+    """Run a command; return what is wrong with its outcome, or nothing."""
     from typer.testing import CliRunner
 
     from farlink.cli import app
@@ -141,7 +141,7 @@ def attack(arguments: list[str]) -> str:
 
 
 def _cpu_s() -> float:
-    """Of this process and those that it has waited for: other work on the machine does not count."""
+    """CPU time of this process and its finished children, so that other work on the machine does not count."""
     own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 

@@ -1,4 +1,4 @@
-"""Measured files, logs, captures, tables and scenarios that are not what they say: each a name, a file name, its bytes."""
+"""Hostile measured files, logs, captures, tables and scenarios: each a name, a file name and its bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEGABYTE = 1 << 20
 
 
 def gzip_bomb(line: bytes, head: bytes, megabytes: int) -> bytes:
-    """A gzip file of so many megabytes of one line, in as many members."""
+    """A gzip file of many megabytes of one line, a member for each megabyte."""
     block = gzip.compress(line * (MEGABYTE // len(line)), 9)
     return gzip.compress(head) + block * megabytes
 

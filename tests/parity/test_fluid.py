@@ -4,7 +4,7 @@ import pytest
 
 import farlink
 
-# Rate in segments per second, round trip in s, queue, loss rate, flows, and what differs from SACK.
+# Rate in segments per second, round trip in s, queue, loss rate, flows, and changes to the SACK transport.
 POINTS = {
     "losses": (1000, 0.2, 100, 3e-3, 2, {}),
     "small buffer": (500, 0.2, 20, 1e-5, 3, {}),
@@ -18,7 +18,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_goodput_is_that_of_packets(name):
+def test_goodput_matches_the_packet_engine(name):
     rate, round_trip_s, queue, loss, flows, transport = POINTS[name]
     scenario = {
         "engines": ["packet", "fluid"],

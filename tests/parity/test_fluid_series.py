@@ -9,7 +9,7 @@ from farlink.channels.trace_file import write
 
 
 def scenario(tmp_path, **channel):
-    """Five minutes each of few errors, many, and none found at all; and a rate that is lower in the second half."""
+    """Five minutes each of few errors, of many, and of no detected frames; the rate is lower in the second half."""
     ber = np.repeat([1e-7, 2e-6, 0.5, 1e-6], 30)
     write(Trace("ber", {"ber": ber}, {"duration_s": 1200.0}), tmp_path / "ber.npz")
     rate = Trace("rate", {"time_s": [0.0, 600.0], "rate_bps": [2e6, 1e6]}, {"duration_s": 1200.0})
@@ -30,7 +30,7 @@ def scenario(tmp_path, **channel):
     }
 
 
-def test_goodput_is_that_of_packets(tmp_path):
+def test_goodput_matches_the_packet_engine(tmp_path):
     found = farlink.run(scenario(tmp_path)).summary()
     packet, fluid = [entry["goodput_bps"] for entry in found if entry["flow"] == "all"]
 
@@ -38,6 +38,6 @@ def test_goodput_is_that_of_packets(tmp_path):
     assert fluid["mean"] == pytest.approx(packet["mean"], rel=0.05)
 
 
-def test_a_place_in_the_series_is_for_the_packet_engine(tmp_path):
+def test_an_offset_into_a_series_needs_the_packet_engine(tmp_path):
     with pytest.raises(farlink.FarlinkError, match="offset_s"):
         farlink.run(scenario(tmp_path, offset_s=10), engine="fluid")

@@ -1,1 +1,1 @@
-"""farlink beside other simulators: the same scenario in ns-2 and ns-3."""
+"""farlink compared with other simulators: the same scenario in ns-2 and ns-3."""

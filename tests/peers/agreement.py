@@ -1,4 +1,4 @@
-"""What agreement with a peer means, and which cells are excused from it."""
+"""Definition of agreement with a peer, and the cells excused from it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def surely_agree(ours: Estimate, theirs: Estimate, tolerance: float = TOLERANCE)
 
 @dataclass(frozen=True)
 class Excuse:
-    """Why a cell differs by design, and the peer's settings with which it does not."""
+    """The reason why a cell differs by design, and the peer's settings that remove the difference."""
 
     reason: str
     closing: Mapping[str, Setting]
     """Keys of the peer's script that replace or, for mappings, extend those of the cell."""
 
     def apply(self, settings: Mapping[str, Setting]) -> dict[str, Setting]:
-        """The cell's settings with the closing ones."""
+        """The cell's settings with those that remove the difference."""
         merged = dict(settings)
         for key, value in self.closing.items():
             before = merged.get(key)

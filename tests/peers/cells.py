@@ -1,4 +1,4 @@
-"""The cells compared with ns-2: what the link is, and how ns-2 is told."""
+"""The cells compared with ns-2: the link, and the settings for ns-2."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Classes of service on an overloaded link, in ns-3 and in farlink: who gets how much of it, and how long each class waits.
+"""Classes of service on an overloaded link, in ns-3 and in farlink: the share and the delay of each class.
 
-What ns-3 gives is kept in `ns3_classes.json`. Nothing here is random.
+Results of ns-3 are kept in `ns3_classes.json`. Nothing here is random.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DELAY_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Class:
-    """What one class offers: a weight, where weights count, and datagrams at a constant rate."""
+    """The load of one class: datagrams at a constant rate, and a weight where weights count."""
 
     weight: int
     payload_bytes: int
@@ -58,7 +58,7 @@ class Class:
 
 @dataclass(frozen=True)
 class Served:
-    """What one class got from warm-up to end."""
+    """Service of one class from warm-up to end."""
 
     packets: float
     delay_mean_s: float
@@ -118,11 +118,11 @@ class ClassCell:
         ]
 
     def is_served(self, index: int, served: tuple[Served, ...]) -> bool:
-        """Whether a class gets all that it offers; 1 % is what may be under way at the end."""
+        """Whether a class gets all that it offers; up to 1 % may be in flight at the end."""
         return served[index].packets > 0.99 * self.classes[index].packets_per_s * (DURATION_S - WARMUP_S)
 
     def in_device_s(self, index: int, served: tuple[Served, ...]) -> float:
-        """What a packet waits in ns-3 for the one that the device has already taken: a packet's mean time on the link.
+        """Wait of a packet in ns-3 for the one that the device has already taken: a packet's mean time on the link.
 
         In farlink the link takes a packet when it can send it.
         """
@@ -150,7 +150,7 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Recorded:
-    """What ns-3 gave, and with which settings."""
+    """A result of ns-3, and its settings."""
 
     settings: Mapping[str, Setting]
     served: tuple[Served, ...]

@@ -1,4 +1,4 @@
-"""How thorough the peer tests are: FARLINK_PEERS=all runs every cell at half the interval, and keeps what each gives.
+"""Thoroughness of the peer tests: FARLINK_PEERS=all runs every cell at half the interval, and keeps each result.
 
 Cells that passed with the same code are left out, so that an interrupted run goes on where it stopped;
 FARLINK_PEERS=again runs them all.
@@ -40,7 +40,7 @@ def compared(record_property: Callable[[str, object], None]) -> Compared:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what has passed with this code."""
+    """Leave out cells that have passed with this code."""
     if os.environ.get("FARLINK_PEERS") != "all":
         return
     kept = results.newest(results.read())

@@ -110,7 +110,7 @@ def goodput(scenario: Mapping[str, Any], *, relative: float = 0.02, batch: int =
     rate_bps = scenario["link"]["rate_bps"]
 
     def run_seeds(seeds: range) -> list[float]:
-        # Run k of a scenario has the same random streams however many runs there are: ask for all, take the new ones.
+        # Run k of a scenario has the same random streams whatever the number of runs: run all, take the new ones.
         rows = farlink.run({**scenario, "runs": seeds[-1]}).rows
         totals = [
             payload_bps * wire_per_payload / rate_bps

@@ -1,4 +1,4 @@
-"""Frames of convolutional codes with noise on them, and the file that decoders under test and under the clock read.
+"""Noisy frames of convolutional codes, and their file, which tests and benchmarks of decoders read.
 
 The file: a line of text, ``n K bits frames poly1 ... polyn`` (octal, newest bit first, as in the literature); then, for each
 frame, (bits + K - 1) n received symbols of one byte, 0 for a certain 0 and 255 for a certain 1; then, for each frame, its

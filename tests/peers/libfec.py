@@ -27,7 +27,7 @@ EVENT_GAP_BITS = 30
 
 
 def missing() -> str | None:
-    """What is not installed, as a reason to skip; None if everything is."""
+    """The missing program or library, as a reason to skip; None if all are installed."""
     if not Path("/usr/include/fec.h").exists():
         return "libfec is not installed: apt-get install libfec-dev"
     for command, remedy in (("gcc", "apt-get install gcc"), ("cargo", "https://rustup.rs")):
@@ -72,7 +72,7 @@ class Programs:
         return np.unpackbits(packed, axis=1)[:, :bits]
 
     def reed_solomon(self, decoder: str, code: str, words: Bits) -> Words:
-        """What each side makes of words of 255 symbols; `code` is `conventional`, `ccsds` or `ccsds-dual`."""
+        """Each side's decoding of words of 255 symbols; `code` is `conventional`, `ccsds` or `ccsds-dual`."""
         given, output = self.folder / "words", self.folder / "corrected"
         words.tofile(given)
         if decoder == "libfec":

@@ -1,4 +1,4 @@
-"""The cells of today's TCP compared with ns-3: congestion control by loss, on a long path, as both sides are told."""
+"""The cells of today's TCP compared with ns-3: congestion control by loss on a long path, with the settings of both sides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOLERANCE = 0.05
 RECORD = Path(__file__).with_name("ns3_modern.json")
 
 NS3_NAMES = {"reno": "TcpNewReno", "cubic": "TcpCubic", "hybla": "TcpHybla", "bbr": "TcpBbr"}
-# Of its two Renos, the one that counts what was acknowledged: `TcpNewReno` counts acknowledgements.
+# Of ns-3's two Renos, the one that counts acknowledged segments: `TcpNewReno` counts acknowledgements.
 NS3_COUNTS_BYTES = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
 
@@ -26,7 +26,7 @@ WARMUP_S = 100.0
 ACK_INTERVAL_S = 0.1
 DELAYED = {"byte_counting": True, "delayed_ack_timeout_s": ACK_INTERVAL_S}
 HEADER_BYTES = 40
-# More than any of the windows: neither side's buffers hold the sender back.
+# More than any of the windows, so that neither side's buffers limit the sender.
 WINDOW_SEGMENTS = 4000
 
 
@@ -34,8 +34,8 @@ WINDOW_SEGMENTS = 4000
 class Bottleneck:
     """A bottleneck: the bandwidth-delay product is where slow start ends, half of it is the queue.
 
-    A longer queue would bring the round trip of a full path to the minimum of the retransmission timer: whether a
-    recovery outlasts the timer would then hang on milliseconds.
+    A longer queue would bring the round trip of a full path to the minimum of the retransmission timer: milliseconds would
+    then decide whether a recovery outlasts the timer.
     """
 
     rate_bps: float
@@ -184,7 +184,7 @@ SHIPPED_DIFFERS = ("10m-reno-1e-02", "10m-cubic-1e-02", "10m-hybla-1e-02", "10m-
 
 @dataclass(frozen=True)
 class Recorded:
-    """What ns-3 gave, and with which settings."""
+    """A result of ns-3, and its settings."""
 
     settings: Mapping[str, Setting]
     estimate: Estimate

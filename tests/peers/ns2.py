@@ -27,7 +27,7 @@ class PeerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Ns2Run:
-    """What one run of the script reports, all of it between warm-up and end."""
+    """Report of one run of the script, all of it between warm-up and end."""
 
     delivered_segments: float
     timeouts: int

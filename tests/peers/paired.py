@@ -1,4 +1,4 @@
-"""The same packets lost in farlink and in ns-2: what is left between them is TCP alone."""
+"""The same packets are lost in farlink and in ns-2, so that differences come from TCP alone."""
 
 from __future__ import annotations
 

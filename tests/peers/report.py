@@ -169,7 +169,7 @@ def classes_table() -> str:
 
 
 def stock_table() -> str:
-    """What becomes of ns-3's connections with its own timers and retries."""
+    """Outcome of ns-3's connections with its own timers and retries."""
     from farlink.papers.pathapati import peers
 
     lines = ["| segment, bytes | BER | given up | when, s | delivered until then, bytes |", "|--:|--:|--:|--:|--:|"]
@@ -184,7 +184,7 @@ def stock_table() -> str:
 
 
 def kept_table() -> str:
-    """What `make peers` kept, test by test."""
+    """Results kept by `make peers`, test by test."""
     lines = [
         "| test | peer | cells | passed | farlink over the peer, % | when | commit | hours |",
         "|---|---|--:|--:|---|---|---|--:|",
@@ -206,13 +206,13 @@ def kept_table() -> str:
 
 
 def record_telemetry() -> None:
-    """Measure in ns-3 all that is kept of the path of `pathapati`."""
+    """Measure in ns-3 all kept results of the path of `pathapati`."""
     with tempfile.TemporaryDirectory() as folder:
         telemetry.record(telemetry.build(Path(folder)))
 
 
 def record_classes() -> None:
-    """Measure in ns-3 what each class gets."""
+    """Measure in ns-3 the service of each class."""
     with tempfile.TemporaryDirectory() as folder:
         classes.record(classes.build(Path(folder)))
 

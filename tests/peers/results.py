@@ -1,4 +1,4 @@
-"""What each cell beside a peer gave, kept with date and commit, so that a run of an hour goes on where it stopped.
+"""Results of all cells compared with peers, kept with date and commit, so that a long run continues where it stopped.
 
 A line of `results.jsonl` is one test of `make peers`. A cell is measured again once the code that it measures has changed:
 farlink's Rust (`_core.__build__`) and the peers' side (`tests/peers`, `benches/ns3`).
@@ -80,14 +80,14 @@ def keep(result: Result, file: Path = FILE) -> None:
 
 
 def is_done(cell: str, kept: dict[str, Result]) -> bool:
-    """Whether the cell has passed with the code of today."""
+    """Whether the cell has passed with the current code."""
     result = kept.get(cell)
     return result is not None and result.outcome == "passed" and result.code == code()
 
 
 @cache
 def code() -> str:
-    """Fingerprint of what is measured, on both sides: 16 digits of a SHA-256."""
+    """Fingerprint of the measured code on both sides: 16 digits of a SHA-256."""
     from farlink import _core
 
     digest = hashlib.sha256(_core.__build__.encode())

@@ -1,6 +1,6 @@
 """One transfer over the path of `pathapati`, in ns-3 and in farlink: 10 s one way, 5 Mb/s, bit errors both ways.
 
-What ns-3 gives is kept in `python/farlink/papers/pathapati/ns3.json`.
+Results of ns-3 are kept in `python/farlink/papers/pathapati/ns3.json`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECORD = ROOT / "python" / "farlink" / "papers" / "pathapati" / "ns3.json"
 BERS = (0.0, 1e-6, 1e-5, 3.5e-5, 5e-5, 1e-4)
 SIZES = (1_000_000, 10_000_000)
 RUNS = 20
-# Held against farlink, at 1 MB: narrower intervals.
+# Compared with farlink, at 1 MB: narrower intervals.
 CLOSE_RUNS = 60
 OFFERED_BPS = 4.416e6
 MESSAGE_BYTES = 1472
@@ -36,7 +36,7 @@ TOLERANCE = 0.05
 SEGMENT_BYTES = 1448
 HEADER_BYTES = {"tcp": 42, "udp": 30}
 
-# What fits ns-3's TCP to a round trip of 20 s, where its own timers and retries end most connections.
+# Settings that suit ns-3's TCP to a round trip of 20 s, where its own timers and retries end most connections.
 TIMERS: dict[str, Setting] = {"syn_timeout_s": 45, "initial_rtt_s": 20, "min_rto_s": 30, "duration_s": 1e7}
 # BBR slows down to four segments whenever no shorter round trip was seen for this long, so on this path always with the 10 s
 # that both sides have unless told otherwise.
@@ -148,11 +148,11 @@ class TelemetryCell:
 
 ALL = tuple(TelemetryCell(transport, ber, size) for size in SIZES for transport in TRANSPORTS for ber in BERS)
 
-# Held against farlink. BBR's differ: `docs/validation/peers.md` says how and why.
+# Compared with farlink. BBR's differ: `docs/validation/peers.md` says how and why.
 COMPARED = tuple(cell for cell in ALL if cell.runs == CLOSE_RUNS and not cell.transport.startswith("bbr"))
 
-# Here windows are wide when a recovery begins, and ns-3's partial acknowledgements send once more what was repeated already:
-# four times the repeated bytes in the same time.
+# Here windows are wide when a recovery begins, and at partial acknowledgements ns-3 retransmits segments again: four times the
+# retransmitted bytes in the same time.
 REPEATS_DIFFER = TelemetryCell("cubic-corrected", 1e-6)
 
 
@@ -162,7 +162,7 @@ def build(folder: Path) -> Path:
 
 
 def run_ns3(program: Path, settings: Mapping[str, Setting], runs: Iterable[int]) -> list[dict[str, Any]]:
-    """What the program prints, for each run."""
+    """Output of the program, for each run."""
 
     def run_once(run: int) -> dict[str, Any]:
         command = [str(program), *(f"--{key}={value}" for key, value in settings.items()), f"--run={run}"]
@@ -191,7 +191,7 @@ def measure(program: Path, cell: TelemetryCell) -> dict[str, Any]:
 
 
 def measure_stock(program: Path, segment_bytes: int, ber: float) -> dict[str, Any]:
-    """An entry of the record: NewReno as ns-3 has it, which gives connections up."""
+    """An entry of the record: ns-3's own NewReno, which gives connections up."""
     settings: dict[str, Setting] = {
         "transport": "TcpNewReno",
         "stock": 1,

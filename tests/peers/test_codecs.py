@@ -71,7 +71,7 @@ def test_bit_error_rate_of_k7_agrees_with_libfec(programs: libfec.Programs, ebn0
     serial, usual = errors[WHOLE_FRAME].rate, errors["serial"].rate
     print(f"{kind} {ebn0_db} dB, {errors['libfec'].events} events: " + ", ".join(f"{k} {e.rate}" for k, e in errors.items()))
     assert abs(serial.mean - peer.mean) <= serial.half_width + peer.half_width
-    # On the same noise the difference is far smaller than the intervals: ties, and half a step of the symbols' scale.
+    # With the same noise the difference is far smaller than the intervals: ties, and half a step of the symbols' scale.
     assert serial.mean == pytest.approx(peer.mean, rel=0.03)
     for parallel in ("parallel", "stream"):
         assert errors[parallel].rate.mean <= 1.10 * peer.mean, parallel
@@ -96,7 +96,7 @@ def test_odd_frame_lengths_decode_as_in_libfec(programs: libfec.Programs, bits: 
 @pytest.mark.parametrize("bits", [97, 100_000])
 @pytest.mark.parametrize("data", ["random", "zeros", "ones"])
 def test_full_scale_without_noise_is_decoded_without_error(programs: libfec.Programs, bits: int, data: str) -> None:
-    """Eight-bit metrics that wrap overflow here, in two published decoders too."""
+    """Here wrapping eight-bit metrics overflow, as they do in two published decoders."""
     rng = np.random.default_rng(7)
     sent = {
         "random": rng.integers(0, 2, (3, bits), np.uint8),
@@ -158,7 +158,7 @@ def test_reed_solomon_is_libfecs_bit_for_bit(programs: libfec.Programs, code: st
     within = wrong <= 16
     assert (ours.corrected[within] == words[within]).all()
     assert (ours.wrong[within] == wrong[within]).all()
-    # Beyond the bound too: what one gives up the other gives up, and leaves as it was.
+    # Also beyond the bound: both decoders give up the same words, and leave them unchanged.
     assert (ours.wrong == theirs.wrong).all()
     assert (ours.corrected == theirs.corrected).all()
 

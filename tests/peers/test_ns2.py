@@ -52,7 +52,7 @@ def test_excused_cell_differs_with_the_defaults_of_ns2(name: str, relative_half_
     theirs = ns2.goodput(cell.ns2(), relative=relative_half_width)
     compared(ours, theirs)
 
-    # At the edge of the tolerance a cell agrees in one run and not in the next: an excuse is needed there, too.
+    # At the edge of the tolerance a cell may agree in one run and not in the next: it needs an excuse, too.
     assert not surely_agree(ours, theirs), f"the excuse is stale: farlink {ours}, ns-2 {theirs}"
 
 

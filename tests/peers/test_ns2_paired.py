@@ -1,4 +1,4 @@
-"""farlink beside ns-2 where both lose the same packets, in bursts."""
+"""farlink compared with ns-2 when both lose the same packets, in bursts."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def check(cell: ClassCell, theirs: tuple[Served, ...]) -> None:
     assert sum(cell.shares(ours)) == pytest.approx(1, abs=1e-3), "the link rests although something waits"
     if cell.discipline == "prio":
         for index, (our, their) in enumerate(zip(ours, theirs, strict=True)):
-            # Who finds its queue full waits for that queue in both; the packet in the device is one more than fifty.
+            # In both simulators a class with a full queue waits for that queue; the packet in the device comes on top of fifty.
             device_s = cell.in_device_s(index, theirs) if cell.is_served(index, theirs) else 0.0
             assert our.delay_mean_s == pytest.approx(their.delay_mean_s - device_s, rel=DELAY_TOLERANCE), f"class {index}"
 
@@ -48,7 +48,7 @@ def test_classes_get_what_ns3_gave_them(cell: ClassCell) -> None:
 
 
 def test_strict_and_fair_service_differ() -> None:
-    """Who has the lowest class goes first, or has a third: a comparison that holds for both would show nothing."""
+    """Strict and fair service must differ, or the comparisons of both could not fail."""
     cells = {cell.name: cell for cell in CELLS}
     strict, fair = (RECORDED[name].served for name in ("strict-three", "fair-sizes"))
 
@@ -57,7 +57,7 @@ def test_strict_and_fair_service_differ() -> None:
 
 
 def test_sparse_flows_go_first_in_ns3_only() -> None:
-    """FqCoDel serves who has just begun to wait first (RFC 8290, section 4.2); plain deficit round robin does not."""
+    """FqCoDel serves new flows first (RFC 8290, section 4.2); plain deficit round robin does not."""
     cell = next(cell for cell in CELLS if cell.name == "fair-one-modest")
     theirs, ours = RECORDED[cell.name].served[0], classes.farlink_served(cell)[0]
 

@@ -80,7 +80,7 @@ def test_excused_cell_differs_with_the_usual_settings(program: Path, name: str) 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=needs_ns3) for name in SHIPPED_DIFFERS])
 def test_correction_is_needed(program: Path, name: str) -> None:
-    """Without it ns-3 gives something else."""
+    """Without the correction ns-3 gives another result."""
     cell = next(cell for cell in MODERN_CELLS if cell.name == name)
 
     shipped = ns3.goodput(program, cell.ns3(corrected=False), relative=RELATIVE, max_runs=10)

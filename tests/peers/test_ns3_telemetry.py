@@ -1,4 +1,4 @@
-"""farlink's TCP and UDP beside ns-3's over the path of `pathapati`, and that ns-3's figures are what is on record."""
+"""farlink's TCP and UDP against ns-3's over the path of `pathapati`, and a check of the recorded figures of ns-3."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_repeated_bytes_differ_where_they_are_left_out() -> None:
 
 
 def test_uncorrected_ns3_differs() -> None:
-    """So the comparison can fail."""
+    """Shows that the comparison can fail."""
     cell = TelemetryCell("cubic", 1e-5)
 
     ours = telemetry.farlink_figures(cell, CLOSE_RUNS)
@@ -105,7 +105,7 @@ def test_progress_ends_with_the_whole_run() -> None:
         amounts = [then.delivered_bytes for then in peer.by]
 
         assert amounts == sorted(amounts)
-        # Then even the slowest run had ended.
+        # By then even the slowest run had ended.
         if peer.figures["completion_s"].mean * peer.runs < peer.by[-1].at_s:
             assert peer.by[-1].delivered_bytes == pytest.approx(peer.figures["delivered_bytes"].mean, rel=1e-6)
             assert peer.by[-1].forward_bytes == pytest.approx(peer.figures["forward_bytes"].mean, rel=1e-6)

@@ -1,4 +1,4 @@
-"""Brodbekier et al., with few runs: what the paper prints in words holds already."""
+"""Brodbekier et al. with few runs, which are enough to confirm the paper's statements."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_packet_loss_of_0_45_is_a_misprint():
 
 
 @pytest.mark.published("Brodbekier, figures 3 and 6: bursts help plain packets and hurt packets that mend one bit")
-def test_bursts_help_plain_packets_and_hurt_mended_ones():
+def test_bursts_help_uncoded_packets_and_hurt_corrected_ones():
     lines = figure_6_curves(Workbench(quick=True), bers=(1e-6,))
     at = {key: points[0][1] for key, points in lines.items()}
 
     assert 0.7e-6 < lines["sack", "bursts"][0][0] < 1.4e-6
-    # At 1e-6 TCP has lost most of the link, STP with a window a quarter of it: there is less to win and to lose.
+    # At 1e-6 TCP has lost most of the link and windowed STP a quarter of it, so bursts can change less.
     bounds = {"tahoe": (1.2, 1.5, 0.8), "sack": (1.2, 1.5, 0.8), "stp-window": (1.1, 1.2, 0.95)}
     for version, (helped, mending_helps, hurt) in bounds.items():
         mended = f"{version}-mended"
@@ -86,7 +86,7 @@ def test_bursts_help_plain_packets_and_hurt_mended_ones():
 
 
 @pytest.mark.published("Brodbekier, figure 5: STP largely outperforms the other protocols; 14 % at BER 1e-4 is not reached")
-def test_stp_by_rate_keeps_what_the_channel_lets_through():
+def test_rate_based_stp_delivers_all_intact_packets():
     lines = figure_5_curves(Workbench(quick=True), bers=(1e-6, 1e-4))
     at = {key: [point for _, point in points] for key, points in lines.items()}
 
@@ -100,7 +100,7 @@ def test_stp_by_rate_keeps_what_the_channel_lets_through():
     assert 0.1 < at["stp-window", "independent"][1].mean < 0.2
 
 
-def test_the_definition_that_fits_best_is_chosen_over_the_whole_table():
+def test_the_best_fitting_definition_is_chosen_over_the_whole_table():
     good = {row: Estimate(float(row.printed)) for row in ROWS}
     one_off = good | {ROWS[-1]: Estimate(8.0)}
     unknown = good | {ROWS[0]: Estimate(float("nan"))}
@@ -109,7 +109,7 @@ def test_the_definition_that_fits_best_is_chosen_over_the_whole_table():
     assert 0 < misfit(one_off) < misfit(unknown)
 
 
-def test_the_scenarios_that_were_run_can_be_run_again(figure_2):
+def test_recorded_scenarios_can_be_run_again(figure_2):
     import tomllib
 
     from farlink import engines, scenario

@@ -1,4 +1,4 @@
-"""Celandroni, Ferro and Potortì: what is printed, beside ours."""
+"""Celandroni, Ferro and Potortì: printed values and ours."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_connection_of_table_1_is_compared_with_its_own_interval():
 
     connections = [check for check in outcome.checks if "connection" in check.cell]
     assert len(connections) == 40
-    # Runs are few: what is decided at all is what the page says.
+    # With few runs some verdicts stay open; the others must be those of the page.
     misprints = [check.cell for check in connections if check.verdict is Verdict.MISPRINT]
     assert misprints == ["ns-2, loss 0.01: connection 3 (± 1.5 %)"]
     assert {check.cell.split(":")[0] for check in connections if check.verdict is Verdict.DIFFERS} <= {
@@ -61,7 +61,7 @@ def test_every_connection_of_table_1_is_compared_with_its_own_interval():
 
 
 @pytest.mark.published("Celandroni, section IV")
-def test_a_carrier_of_ones_own_needs_3_db_less():
+def test_a_dedicated_carrier_needs_3_db_less():
     pytest.importorskip("pydantic")
     paper = papers.load("celandroni")
     (outcome,) = Workbench().outcomes([paper.item("section-4")])
@@ -69,7 +69,7 @@ def test_a_carrier_of_ones_own_needs_3_db_less():
     assert [check.verdict for check in outcome.checks] == [Verdict.AGREES]
 
 
-def test_the_modem_that_is_shipped_is_that_of_the_paper():
+def test_the_shipped_modem_is_that_of_the_paper():
     own = ROOT / "python" / "farlink" / "papers" / "celandroni" / "modem.toml"
 
     assert (ROOT / "studies" / "celandroni" / "modem.toml").read_text() == own.read_text()

@@ -1,4 +1,4 @@
-"""Epple, in short runs: what the paper prints is met where it can be, and every number follows from the setting."""
+"""Epple, in short runs: reproducible printed values are met, and every number follows from the setting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def checks_of(checks: list[Check], words: str) -> list[Check]:
 
 
 @pytest.mark.published("Epple, table 1, all 24 cells in brackets")
-def test_theory_of_table_1():
+def test_equations_reproduce_table_1():
     checks, _ = table_1_theory(Workbench())
 
     assert len(checks) == 24
@@ -55,7 +55,7 @@ def test_window_and_best_length():
 
 
 @pytest.mark.published("Epple, eqs. (5) and (6)")
-def test_what_counts_in_a_loss():
+def test_definitions_of_loss_are_ordered():
     losses = [PAPER_SETTING.loss(1000, "tcp", counted=counted) for counted in ("data", "packet", "true-ack", "ack")]
 
     assert losses == sorted(losses)
@@ -65,7 +65,7 @@ def test_what_counts_in_a_loss():
     forward, back = losses[1], 1 - (1 - 1e-6) ** 224
     assert losses[3] == pytest.approx(forward + back, rel=1e-9)
     assert losses[3] - losses[2] == pytest.approx(forward * back, abs=1e-12)
-    # As a probability it cannot exceed 1; the printed sum can, and then has no goodput.
+    # A probability cannot exceed 1; the printed sum can, and then has no goodput.
     noisy = Setting(ber=0.01)
     assert noisy.loss(1000, "tcp", counted="ack") > 1 >= noisy.loss(1000, "tcp", counted="true-ack")
     assert noisy.goodput("Testbed", 1000, "tcp", counted="ack") != noisy.goodput("Testbed", 1000, "tcp", counted="ack")
@@ -122,7 +122,7 @@ def test_simulated_cells_follow_the_setting(setting, usual):
 
     for cell, (mean, half_width) in usual.items():
         assert other[cell][1] != half_width, cell
-        # What a selective repeat with blocks enough delivers does not depend on the distance.
+        # With enough blocks, goodput of selective repeat does not depend on the distance.
         if setting is not FARTHER or cell[:2] != ("Testbed", "sr"):
             assert other[cell][0] != mean, cell
 

@@ -9,7 +9,7 @@ import pytest
 from farlink import papers
 from farlink.papers.epple import adaptive
 from farlink.papers.epple.adaptive import HEADER_BYTES, LENGTHS_BYTES, RULES, SHORTEST_BYTES, Gains, gains, transport
-from farlink.papers.epple.adaptive_search import TRAINING_TRACES, Training, bends, best, grid, worth
+from farlink.papers.epple.adaptive_search import TRAINING_TRACES, Training, bent_rules, best, gain_over_best_fixed, grid
 from farlink.papers.epple.fading import Fading
 from farlink.papers.epple.setting import PAPER_SETTING
 from farlink.papers.item import Workbench
@@ -24,7 +24,7 @@ def found() -> Gains:
 
 
 def test_a_genie_with_equation_11_beats_every_fixed_length(found):
-    """Over a short link with selective repeat, equation (11) is what it claims to be."""
+    """Over a short link with selective repeat, equation (11) gives the best length, as claimed."""
     for goodput in found.fixed.values():
         assert math.fsum(found.adaptive["genie, equation (11)"]) > math.fsum(goodput)
     assert found.of("genie, equation (11)").mean > 0
@@ -70,24 +70,24 @@ def test_training_never_sees_the_traces_of_the_evaluation():
     assert not set(reported) & set(trained)
 
 
-def test_the_search_finds_what_is_worth_most():
+def test_the_search_finds_the_setting_of_highest_goodput():
     points = grid({"rule": "two-lengths"}, memory_s=(1e-3,), min_bytes=(350.0,)) | {
         "genie": {"estimate": "genie", "rule": "optimal"}
     }
-    table = worth(Workbench(runs=1), points, places=("Testbed",), bers=(1e-5,))
+    table = gain_over_best_fixed(Workbench(runs=1), points, places=("Testbed",), bers=(1e-5,))
 
     assert best(table) == "genie"
     assert table["genie"]["all"] == pytest.approx(table["genie"]["Testbed"])
 
 
-def test_bends_turn_around_a_length():
-    for keys in bends({"rule": "power"}).values():
+def test_bent_rules_pivot_at_one_length():
+    for keys in bent_rules({"rule": "power"}).values():
         if keys["exponent"] == 0.5:
             turn = HEADER_BYTES * keys["scale"] ** 2
             assert min(abs(turn / length - 1) for length in (250, 400, 1000)) < 0.01
 
 
-def test_a_hurried_user_gets_checks_and_a_figure():
+def test_short_runs_give_checks_and_a_figure():
     item = PAPER.item("adaptive-length")
     checks, (drawing,) = item.compute(Workbench(quick=True, runs=2))
 

@@ -56,7 +56,7 @@ def test_window_of_a_leo_downlink():
 
 
 @pytest.mark.published("Epple, eq. (11)")
-def test_best_payload_is_the_best():
+def test_no_other_payload_beats_the_best_payload():
     best = arq.best_payload_bytes(1e-6, header_bytes=20)
 
     payload = best + np.array([-20.0, 0.0, 20.0])
@@ -64,7 +64,7 @@ def test_best_payload_is_the_best():
     assert np.argmax(arq.goodput_selective_repeat(loss, payload_bytes=payload, header_bytes=20)) == 1
 
 
-def test_models_broadcast():
+def test_models_broadcast_their_arguments():
     loss = arq.packet_loss([[1e-6], [1e-5]], packet_bytes=[500, 1000, 1500])
 
     capacity = arq.round_trip_capacity([0.1, 0.2, 0.3], rate_bps=1e6, payload_bytes=1000, header_bytes=20)
@@ -86,7 +86,7 @@ def test_models_broadcast():
         (lambda: arq.blocks_needed(0.1, capacity=1, confidence=1.0), "between 0 and 1"),
     ],
 )
-def test_models_refuse_what_cannot_be(call, words):
+def test_models_refuse_impossible_values(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 
@@ -99,10 +99,10 @@ def test_rare_errors_keep_their_digits():
 
 @pytest.mark.published("Epple, eqs. (8) to (10)")
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_the_engine_has_the_goodput_of_the_equations(cell):
+def test_the_engine_reaches_the_goodput_of_the_equations(cell):
     measured = goodput(cell, precision(cell))
 
-    # Where one loss costs a thousand packets the interval is wide; docs/validation/arq.md has the narrow one.
+    # Where one loss costs a thousand packets the interval is wide; docs/validation/arq.md has a narrow one.
     allowance = measured.half_width if is_far(cell) else 0.0
     whole = equation(cell, whole_packets=True)
     assert abs(measured.mean - whole) <= 0.005 * whole + allowance
@@ -110,15 +110,15 @@ def test_the_engine_has_the_goodput_of_the_equations(cell):
         assert abs(measured.mean - equation(cell)) <= 0.01 * equation(cell) + allowance
 
 
-def test_only_whole_packets_keep_one_cell_from_its_equation():
-    """Where a round trip holds 0.14 packets, a loss costs one: 1.03 % by the equation itself, whoever simulates it."""
+def test_one_cell_misses_its_equation_because_packets_are_whole():
+    """A loss costs a whole packet even where a round trip holds only 0.14 packets: 1.03 % by the equation itself."""
     beyond = [cell for cell in CELLS if abs(equation(cell, whole_packets=True) / equation(cell) - 1) > 0.01]
 
     assert beyond == [Cell("go-back-n", 1500, "Testbed")]
 
 
 @pytest.mark.published("Epple, section 4.1.2: limited to four blocks, the goodput drops for the KIODO channel")
-def test_four_blocks_are_too_few_far_away_and_plenty_nearby():
+def test_four_sack_blocks_suffice_only_on_short_links():
     four = next(dropped for dropped in DROPPED if dropped.words == "blocks: four")
 
     far, near = (Cell("selective-repeat", 1000, place) for place in ("KIODO", "Testbed"))
@@ -134,7 +134,7 @@ def test_every_assumption_can_be_dropped(dropped):
     plain = scenario(cell, packets=1000)
     other = scenario(cell, packets=1000, changes=dropped.changes(cell), fast_return=dropped.fast_return)
     assert from_data(other)
-    # Blocks without a limit are what the equations assume, and are listed to be compared with.
+    # The equations assume an unlimited number of blocks; it is listed for comparison.
     assert other != plain
 
 
@@ -150,7 +150,7 @@ def test_a_lost_acknowledgement_costs_a_packet(protocol):
 
 
 def test_in_go_back_n_a_lost_acknowledgement_costs_less_than_a_lost_packet():
-    """Equation (6) forgets that the receiver has what followed: it need not arrive twice."""
+    """Equation (6) neglects that the receiver already has the packets that followed, which need not arrive twice."""
     cell = Cell("go-back-n", 500, "FASOLT")
 
     measured = goodput(cell, 0.01, changes={"return": {"kind": "ber", "ber": 3e-5}})

@@ -1,4 +1,4 @@
-"""Epple's rows with fading, on synthetic traces and in short runs: what the printed numbers can mean, and what moves ours."""
+"""Epple's rows with fading, in short runs on synthetic traces: possible meanings of the printed numbers, dependence of ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BENCH = Workbench(quick=True)
 
 @pytest.mark.published("Epple, section 2.3: a Long-Term BER of 1e-6; table 1, back channel")
 @pytest.mark.parametrize("row", rows(*PLACES), ids=str)
-def test_no_channel_of_mean_1e_6_loses_as_much_as_is_printed(row):
+def test_no_channel_of_mean_ber_1e_6_loses_as_much_as_printed(row):
     """A packet is lost with at most the sum of its bits' error probabilities."""
     most = 8 * (row.payload_bytes + 20) * 1e-6
 
@@ -40,7 +40,7 @@ def test_fading_never_loses_more_than_its_mean_allows(bers, packet_bytes):
     loss = mean_loss(series, packet_bytes)
 
     assert loss <= 8 * packet_bytes * series.mean() + 1e-12
-    # Jensen: what varies lets more packets through than what is constant.
+    # Jensen's inequality: a varying error rate delivers more packets than a constant one of the same mean.
     assert loss <= mean_loss(np.array([series.mean()]), packet_bytes) + 1e-12
 
 
@@ -122,7 +122,7 @@ def test_timestamps_help_an_aggressive_timer_on_the_reversed_pass():
     assert gain("falling", TCP_TIMER) < 1.0
 
 
-def test_a_ratio_is_away_from_one_on_either_side():
+def test_a_ratio_differs_from_one_on_either_side():
     assert _away_from_one(Estimate(1.3, 0.1)) is Verdict.AGREES
     assert _away_from_one(Estimate(0.8, 0.05)) is Verdict.AGREES
     assert _away_from_one(Estimate(1.0, 0.05)) is Verdict.DIFFERS
@@ -130,7 +130,7 @@ def test_a_ratio_is_away_from_one_on_either_side():
 
 
 @pytest.mark.parametrize("key", ["figure-1", "table-1-fading", "awgn-bound"])
-def test_what_is_synthetic_says_so(key):
+def test_synthetic_results_are_labelled(key):
     (outcome,) = Workbench(quick=True, runs=2).outcomes([PAPER.item(key)])
 
     assert "synthetic" in outcome.item.title

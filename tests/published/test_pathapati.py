@@ -1,4 +1,4 @@
-"""Pathapati et al., with few and short runs: what the text says of AeroTP, UDP and TCP, and what goes beyond it."""
+"""Pathapati et al., with few short runs: the paper's statements on AeroTP, UDP and TCP, and extensions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RUNS = 8
 
 
 def needs(key):
-    """Skip where the item cannot be computed, for the reason that it gives."""
+    """Skip an item that cannot be computed, with its reason."""
     return pytest.mark.skipif(bool(PAPER.item(key).not_yet), reason=f"{key}: {PAPER.item(key).not_yet}")
 
 
@@ -100,7 +100,7 @@ def test_messages_fill_packets_at_the_printed_rate():
 
 @pytest.mark.published("Pathapati, figure 8: overhead is not affected by the error rate")
 @pytest.mark.parametrize("words", STRENGTHS)
-def test_packets_are_as_long_as_the_arithmetic_says(strengths, words):
+def test_packet_lengths_follow_the_arithmetic(strengths, words):
     payload = trailer(words).payload_bytes
     expected = FILE_BYTES * (PACKET_BYTES - payload) / payload / 1e6
 
@@ -110,7 +110,7 @@ def test_packets_are_as_long_as_the_arithmetic_says(strengths, words):
 
 @pytest.mark.published("Pathapati, figure 11: 96 words correct all errors; figure 7: weaker codes do not")
 @pytest.mark.parametrize("words", STRENGTHS)
-def test_losses_are_those_of_headers_and_of_what_the_code_leaves(strengths, words):
+def test_losses_are_header_errors_and_uncorrected_payloads(strengths, words):
     delivered = value(strengths, name_of(words), DELIVERED, WORST_BER)
 
     # Ours corrects all payloads from 12 words up; headers are not protected.
@@ -121,7 +121,7 @@ def test_losses_are_those_of_headers_and_of_what_the_code_leaves(strengths, word
 
 @needs("erasure-codes")
 @pytest.mark.published("Pathapati, section II.B: open-loop error recovery mechanisms such as FEC and erasure coding")
-def test_a_code_across_packets_mends_lost_headers():
+def test_a_code_across_packets_recovers_packets_with_bad_headers():
     curves = erasure.erasure_curves(Workbench(runs=RUNS), bers=(WORST_BER,))
 
     for repair in erasure.REPAIRS:
@@ -131,7 +131,7 @@ def test_a_code_across_packets_mends_lost_headers():
 
 
 @pytest.mark.published("Pathapati, figure 11: 96 words")
-def test_twelve_words_suffice():
+def test_twelve_parity_words_correct_all_payloads():
     packets = 20 * FILE_BYTES / trailer(16).payload_bytes
 
     words = packet_fec.least_words(WORST_BER, residual=0.5 / packets, packet_bytes=PACKET_BYTES, header_bytes=48)
@@ -144,7 +144,7 @@ def test_only_saturation_adds_delay(strengths):
         assert over_error_free(strengths, name_of(words), DELAY).mean == pytest.approx(1, abs=0.005)
         load = CBR_BPS / RATE_BPS * PACKET_BYTES / trailer(words).payload_bytes
         delay = value(strengths, name_of(words), DELAY, 0.0).mean
-        # The last packet waits for what the link has not carried by then; on average it is half of that.
+        # The last packet waits for the whole backlog of the link; the average packet for half of that.
         waits = max(0.0, 8 * FILE_BYTES / CBR_BPS * (load - 1)) / 2
         assert delay == pytest.approx(10 + waits, abs=0.02)
     assert value(strengths, name_of(256), DELAY, 0.0).mean > 11.5
@@ -171,7 +171,7 @@ def test_tcp_waits_for_hours(bench, compared):
 
 
 @pytest.mark.published("Pathapati, figure 15: TCP delivers all up to a BER of 0.000035, AeroTP nearly all at 1e-4")
-def test_who_delivers_how_much(compared):
+def test_delivered_share_of_each_protocol(compared):
     assert value(compared, TCP, DELIVERED, 3.5e-5).mean > 0.98
     assert value(compared, TCP, DELIVERED, WORST_BER).mean < 0.5
     assert value(compared, RELIABLE, DELIVERED, WORST_BER).mean == 1
@@ -181,7 +181,7 @@ def test_who_delivers_how_much(compared):
 
 
 @pytest.mark.published("Pathapati, figure 16: much lower overhead than TCP")
-def test_overhead_is_not_much_lower_than_tcps(compared):
+def test_overhead_is_not_much_lower_than_that_of_tcp(compared):
     each = [
         ratio(*(value(compared, name, measure, WORST_BER) for measure in (OVERHEAD, DELIVERED))) for name in (RELIABLE, TCP)
     ]

@@ -1,4 +1,4 @@
-"""Rain attenuation by P.618 and what it is made of, beside the examples that ITU-R publishes for programs that compute it.
+"""Rain attenuation by P.618 and its components, against the examples that ITU-R publishes for such programs.
 
 The examples are those of the workbook of ITU-R working party 3M, revision 5.1 (P.618-13, P.837-7, P.838-3, P.839-4), as they
 stand in the tests of ITU-Rpy; revision 8.3.0 has the same values for rain of P.618-14.
@@ -33,9 +33,7 @@ ATTENUATION = [
 @pytest.mark.parametrize(
     ("latitude", "longitude", "height_m", "ghz", "elevation", "tilt", "percent", "rain_rate", "printed_db"), ATTENUATION
 )
-def test_attenuation_is_that_of_the_examples(
-    latitude, longitude, height_m, ghz, elevation, tilt, percent, rain_rate, printed_db
-):
+def test_attenuation_matches_the_examples(latitude, longitude, height_m, ghz, elevation, tilt, percent, rain_rate, printed_db):
     path = SlantPath(latitude, longitude, elevation, ghz * 1e9, height_m, tilt)
 
     found = prediction.exceeded_db(path, percent, rain_rate_mm_per_h=rain_rate)
@@ -43,7 +41,7 @@ def test_attenuation_is_that_of_the_examples(
 
 
 @pytest.mark.published(f"{WORKBOOK}: P.618-13, length of the slant path below the height of rain")
-def test_length_in_rain_is_that_of_the_examples():
+def test_path_length_in_rain_matches_the_examples():
     path = SlantPath(51.5, -0.14, 31.07699124, 14.25e9, 31.382984)
 
     assert prediction.length_in_rain_m(path) == pytest.approx(4690.817392, abs=1e-6)
@@ -54,7 +52,7 @@ def test_length_in_rain_is_that_of_the_examples():
     ("latitude", "longitude", "printed_percent"),
     [(51.5, -0.14, 5.36150960), (3.133, 101.7, 4.53654368), (22.9, -43.23, 1.41773353)],
 )
-def test_share_of_the_time_with_rain_is_that_of_the_examples(latitude, longitude, printed_percent):
+def test_share_of_the_time_with_rain_matches_the_examples(latitude, longitude, printed_percent):
     path = SlantPath(latitude, longitude, 30, 20e9)
 
     assert prediction.rain_percent(path) == pytest.approx(printed_percent, abs=1e-7)
@@ -65,7 +63,7 @@ def test_share_of_the_time_with_rain_is_that_of_the_examples(latitude, longitude
     ("elevation", "ghz", "tilt", "printed_k", "printed_alpha"),
     [(31.07699124, 14.25, 0, 0.03975488, 1.12418043), (85.80459566, 29, 90, 0.21737148, 0.93950825)],
 )
-def test_specific_attenuation_is_that_of_the_examples(elevation, ghz, tilt, printed_k, printed_alpha):
+def test_specific_attenuation_matches_the_examples(elevation, ghz, tilt, printed_k, printed_alpha):
     k, alpha = prediction.specific_attenuation(ghz * 1e9, elevation_deg=elevation, tilt_deg=tilt)
 
     assert k == pytest.approx(printed_k, abs=5e-9)

@@ -1,4 +1,4 @@
-"""Closed forms of TCP's latency beside the packet engine: where they hold, where they do not, and why."""
+"""Closed forms of TCP's latency against the packet engine: where they are valid, where not, and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDS = Path("correlated", 2, WINDOW_SEGMENTS)
 
 
 def off(model: str, path: Path, segments: int, loss: float, runs: int, **changes: Any) -> tuple[float, float]:
-    """By how much a model is off, in per cent, and the half-width of that."""
+    """Error of a model in per cent, and its half-width."""
     result = farlink.run(from_data(path.scenario([segments], [loss], runs=runs, changes=changes)))
     truth = simulated(path, result)[segments, loss]
     time = float(MODELS[model].time_s(path, np.array([segments]), np.array([loss]))[0])
@@ -39,7 +39,7 @@ def off(model: str, path: Path, segments: int, loss: float, runs: int, **changes
         ("padhye", LIMITED, 5000, 0.1, 60, 10),
     ],
 )
-def test_models_hold_where_the_page_says(model, path, segments, loss, runs, within):
+def test_models_are_accurate_where_the_page_says(model, path, segments, loss, runs, within):
     error, half_width = off(model, path, segments, loss, runs)
 
     assert abs(error) + half_width < within
@@ -74,7 +74,7 @@ def test_slow_start_without_a_threshold_outruns_the_rate_of_long_transfers():
 
 
 def over_link(segments: list[int], *, per_ack: int, rtt_s: float, segment_s: float, window: int | None) -> farlink.Result:
-    """Transfers of packets of 1500 bytes over a link without losses, on which each takes so long."""
+    """Transfers of 1500-byte packets over a lossless link with this transmission time."""
     reno: dict[str, Any] = {"kind": "tcp", "variant": "reno", "initial_window_segments": 1, "handshake": False, "fin": False}
     reno |= {"delayed_ack": per_ack == 2, "rto": {"algorithm": "fixed", "initial_s": 60}}
     if window is not None:
@@ -91,7 +91,7 @@ def over_link(segments: list[int], *, per_ack: int, rtt_s: float, segment_s: flo
 
 @pytest.mark.published("Kurose and Ross, TCP delay modeling")
 @pytest.mark.parametrize("window", [None, 33, 5])
-def test_slow_start_over_a_slow_link_is_the_engines_to_the_nanosecond(window):
+def test_slow_start_over_a_slow_link_matches_the_engine_to_the_nanosecond(window):
     numbers = [1, 2, 3, 5, 7, 8, 10, 20, 33, 50, 100, 300, 1000]
     path = {"rtt_s": 6.0, "segment_s": 0.625}
     found = [entry for entry in over_link(numbers, per_ack=1, window=window, **path).summary() if entry["flow"] == "file"]
@@ -106,7 +106,7 @@ def test_slow_start_over_a_slow_link_is_the_engines_to_the_nanosecond(window):
 
 @pytest.mark.published("Kurose and Ross, TCP delay modeling, with delayed acknowledgements")
 @pytest.mark.parametrize("window", [None, 20])
-def test_with_delayed_acknowledgements_it_is_within_a_round_trip(window):
+def test_with_delayed_acknowledgements_slow_start_is_within_a_round_trip(window):
     numbers = [2, 3, 5, 7, 8, 10, 20, 33, 50, 100, 300, 1000]
     path = {"rtt_s": 0.5, "segment_s": 0.01}
     found = [entry for entry in over_link(numbers, per_ack=2, window=window, **path).summary() if entry["flow"] == "file"]
@@ -121,7 +121,7 @@ def test_with_delayed_acknowledgements_it_is_within_a_round_trip(window):
 
 
 @pytest.mark.published("Zaghloul, section 8: short transfers over a loaded bundle; Cardwell et al.")
-def test_with_losses_no_round_trip_serves_all_lengths_and_rounds_with_a_queue_do():
+def test_with_losses_only_rounds_with_a_queue_fit_all_lengths():
     numbers, losses = (10, 100, 500), (5e-4, 0.01, 0.05)
     result = farlink.run(from_data(slow_bundle.scenario(numbers, losses, runs=1500)))
     times, _ = slow_bundle.simulated(result)

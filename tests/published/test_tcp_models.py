@@ -1,4 +1,4 @@
-"""Padhye, Cardwell and Sikdar beside simulations of the rounds that they describe."""
+"""Padhye, Cardwell and Sikdar against simulations of the rounds that they describe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LINK = {"rtt_s": 0.5, "timeout_s": 2.0}
 
 
 def padhye_rounds(loss: float, largest: float, periods: int, *, per_ack: int = 2, seed: int = 1) -> tuple[float, float]:
-    """Segments sent and arrived per second in so many periods between losses, after section II of Padhye et al."""
+    """Segments sent and received per second over a number of periods between losses, after section II of Padhye et al."""
     rng = np.random.default_rng(seed)
     sent = arrived = 0
     time, start = 0.0, 1.0
@@ -22,7 +22,7 @@ def padhye_rounds(loss: float, largest: float, periods: int, *, per_ack: int = 2
             before += max(1, int(min(window, largest)))
             time += LINK["rtt_s"]
             window += 1 / per_ack
-        # The round with the loss, of which the rest is lost, too; then one of what was acknowledged in it.
+        # The round with the loss, whose remaining segments are lost too; then a round of the acknowledged number.
         acknowledged = first_lost - before - 1
         sent += before + max(1, int(min(window, largest))) + acknowledged
         time += 2 * LINK["rtt_s"]
@@ -39,7 +39,7 @@ def padhye_rounds(loss: float, largest: float, periods: int, *, per_ack: int = 2
 @pytest.mark.published("Padhye et al., eq. (32)")
 @pytest.mark.parametrize(
     ("loss", "largest", "sent_off", "arrived_off"),
-    # How far off the model is, in per cent: means stand for random windows. Two standard errors are 1 to 2 %.
+    # Error of the model in per cent, since it uses means of random windows. Two standard errors are 1 to 2 %.
     [
         (1e-3, np.inf, -5, -5),
         (1e-3, 20, 1, 1),
@@ -78,13 +78,13 @@ def test_cardwell_is_slow_start_for_short_transfers_and_padhye_for_long_ones():
         long = cardwell.transfer_time_s(1e8, loss_rate=loss, window_segments=largest, **LINK)
         rate = padhye.throughput(loss, window_segments=largest, **LINK)
         assert float(1e8 / long / rate) == pytest.approx(1, rel=1e-3)
-    # A transfer without loss that is longer than slow start goes on with the largest window.
+    # A lossless transfer longer than slow start continues with the largest window.
     more = cardwell.transfer_time_s([1000, 1020], loss_rate=0.0, window_segments=20, **LINK)
     assert float(more[1] - more[0]) == pytest.approx(LINK["rtt_s"])
 
 
 @pytest.mark.published("Cardwell et al., eq. (5)")
-def test_the_printed_slow_start_counts_a_segment_too_many_where_nothing_is_lost():
+def test_the_printed_slow_start_counts_a_segment_too_many_without_loss():
     assert float(cardwell.slow_start_segments(10, loss_rate=0.0, as_printed=True)) == 11
     rng = np.random.default_rng(1)
     until = np.minimum(rng.geometric(0.02, 200_000), 60)
@@ -133,7 +133,7 @@ def sikdar_rounds(segments: int, loss: float, limit: int, variant: str, losses: 
         (20, 0.1, 1, "reno", "correlated"),
     ],
 )
-def test_the_recursion_is_the_mean_over_simulated_rounds(segments, loss, limit, variant, losses):
+def test_the_recursion_matches_the_mean_over_simulated_rounds(segments, loss, limit, variant, losses):
     rng = np.random.default_rng(1)
     times = np.array([sikdar_rounds(segments, loss, limit, variant, losses, rng) for _ in range(1500)])
 

@@ -77,7 +77,7 @@ def test_a_drop_loses_nine_packets_and_makes_sack_time_out():
 @pytest.mark.parametrize("loss", [0.0, 5e-4, 0.1, 0.4, 0.8])
 def test_back_off_is_the_sum_over_the_number_of_timeouts(loss):
     count = np.arange(1, 2000)
-    # The lengths spelt out: doubling six times, 64 first timeouts from the seventh on.
+    # The lengths one by one: doubling six times, then 64 first timeouts from the seventh on.
     lengths = np.cumsum(np.minimum(2.0 ** np.minimum(count - 1, 10), 64))
     brute = np.sum(lengths * loss ** (count - 1) * (1 - loss))
 
@@ -137,11 +137,11 @@ def checks_of(*keys: str, **how: Any) -> list[Check]:
 
 
 @pytest.mark.published("Zaghloul, all items but those of section 5 that are simulated or measured")
-def test_verdicts_of_the_paper():
+def test_verdicts_match_the_page():
     checks = checks_of(*CLOSED_FORMS)
 
     unsettled = [check.item for check in checks if not check.verdict.is_settled]
-    # Ten segments at 10 %; losses of whole rounds; hyperbolic, not exponential; and a drop rate that is not printed.
+    # Causes: ten segments at 10 %; losses of whole rounds; hyperbolic, not exponential growth; a drop rate not printed.
     assert unsettled == ["table-4.2", "table-4.3", "figure-6.4", "figure-6.5"]
     assert [check.item for check in checks if check.verdict == "misprint"] == ["figure-4.7", "table-6.1"]
     # The ten measured times, whose tolerance is the thesis's own worst error.
@@ -157,7 +157,7 @@ def test_drops_of_the_engine_are_exponential_by_the_test_of_the_thesis():
     (accepted,) = checks_of("figure-5.2", runs=10)
     greenland, kansas, told_apart = checks_of("table-5.3", runs=10)
 
-    # A right fit is rejected in 5 to 8 of 100: of ten, hardly ever more than three.
+    # A correct fit is rejected in 5 to 8 of 100 cases: of ten, hardly ever more than three.
     assert accepted.value.mean >= 0.7
     # The standard error of ten times 394 exponential times is 1.6 %; three of them.
     assert greenland.value.mean == pytest.approx(50, rel=0.048)
@@ -165,8 +165,8 @@ def test_drops_of_the_engine_are_exponential_by_the_test_of_the_thesis():
     assert told_apart.value.mean < 0.5
 
 
-def test_drops_are_heard_where_the_channel_has_them():
-    """The same process as an outage at known times, so that what is heard can be compared."""
+def test_reported_drop_times_are_those_of_the_channel():
+    """The same process as an outage at known times, for comparison with the reported times."""
     from farlink import engines
     from farlink.papers.zaghloul import simulated_drops
 
@@ -183,7 +183,7 @@ def test_drops_are_heard_where_the_channel_has_them():
 
 
 @pytest.mark.published("Zaghloul, figure 5.3: a bundle of n links drops at n β")
-def test_drops_of_a_bundle_are_those_of_its_links_together():
+def test_drop_rate_of_a_bundle_is_the_sum_over_its_links():
     pytest.importorskip("scipy.stats")
     mean, accepted = checks_of("figure-5.3", runs=6)
 
@@ -214,7 +214,7 @@ def test_a_tenth_of_the_drops_matches_handovers_by_chance():
 def test_sack_of_today_times_out_only_when_fewer_than_three_duplicates_are_left():
     fewest, deployed = checks_of("section-5.2-simulated")
 
-    # 15 - 12 = 3 duplicates come back; one less and the timer has to do it.
+    # 15 - 12 = 3 duplicates come back; with one less the timer has to expire.
     assert fewest.value.mean == 13
     assert fewest.verdict == "differs"
     assert deployed.value.mean == 13
@@ -242,7 +242,7 @@ def test_measured_drops():
     assert [check.value.mean for check in low] == [0, 0]
 
 
-def test_measured_items_are_left_out_where_the_logs_are_not(monkeypatch, tmp_path):
+def test_measured_items_are_left_out_without_the_logs(monkeypatch, tmp_path):
     from farlink.papers.zaghloul import measured_drops
 
     monkeypatch.setenv("FARLINK_DATA", str(tmp_path))
@@ -258,7 +258,7 @@ def test_reno_needs_a_timeout_for_a_drop_and_sack_does_not():
 
     assert checks["SACK: timeouts of one drop in the middle of a transfer"].value.mean == 0
     assert checks["Reno, first timeout 60 s: timeouts of one drop in the middle of a transfer"].value.mean == 1
-    # Three in the line; the one that is in the air may have left it.
+    # Three in the line; the one in the air may have left it.
     for reading in ("SACK", "Reno, first timeout 60 s"):
         assert checks[f"{reading}: packets lost in one drop"].value.mean == pytest.approx(3.1, abs=0.5)
     assert checks["SACK: what one drop costs, s"].value.mean < 15
@@ -266,7 +266,7 @@ def test_reno_needs_a_timeout_for_a_drop_and_sack_does_not():
 
 
 @pytest.mark.published("Zaghloul, section 4.1.6 and figure 4.6")
-def test_round_trips_under_load_are_those_of_the_packets_in_front():
+def test_round_trips_under_load_follow_the_queue_length():
     checks = {check.cell: check.value.mean for check in checks_of("figures-4.5-4.6", quick=True)}
 
     loaded = "section 4.1.6, window of 18 segments over six lines, {}: round trip, s"
@@ -289,7 +289,7 @@ def test_eight_modems_carry_datagrams_at_18_6_kbps():
 
 @pytest.mark.published("Zaghloul, figure 7.14")
 @pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
-def test_the_engine_counts_what_is_drawn(rule):
+def test_figures_show_the_counts_of_the_engine(rule):
     from farlink import engines, scenario
     from farlink.papers.zaghloul.figure_7_14 import down_times
 
@@ -308,7 +308,7 @@ def test_the_engine_counts_what_is_drawn(rule):
 
 @pytest.mark.published("Zaghloul, section 7.6: all up 87 % of the time, at least one 97 %")
 @pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
-def test_the_engine_has_the_rules_of_the_primary(rule):
+def test_the_engine_applies_the_rules_of_the_primary(rule):
     from farlink import engines, scenario
     from farlink.papers.zaghloul.figure_7_14 import down_times
     from farlink.papers.zaghloul.packets import calls

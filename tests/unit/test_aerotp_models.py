@@ -58,7 +58,7 @@ def test_delays_are_those_of_random_losses():
 
 
 @given(LOSS, PACKETS, COPIES)
-def test_mean_rounds_are_the_sum_of_the_distribution(loss, packets, copies):
+def test_mean_rounds_match_the_distribution(loss, packets, copies):
     rounds = np.arange(200_000 if loss > 0.9 else 20_000)
     missing = 1 - aerotp.completed_within(rounds, loss_rate=loss, packets=packets, copies=copies)
 
@@ -88,15 +88,15 @@ def test_more_packets_and_fewer_copies_need_more_rounds(loss, packets, copies):
     assert arrival - 1e-9 <= in_order <= more - 1 + 1e-9
 
 
-def test_the_integral_meets_the_sum():
-    """Where losses are so frequent that the sum is replaced, both are the same."""
+def test_the_integral_equals_the_sum():
+    """At high loss the model replaces the sum by an integral; both agree there."""
     below, above = (float(aerotp.rounds_of_the_worst(math.exp(-decay), packets=680)) for decay in (0.0499999, 0.0500001))
 
     assert below == pytest.approx(above, rel=1e-5)
     assert below > above
 
 
-def test_no_loss_and_nothing_but_loss():
+def test_loss_rates_zero_and_one():
     assert float(aerotp.rounds_of_the_worst(0.0, packets=680)) == 1
     assert float(aerotp.rounds_of_the_worst(1.0, packets=680)) == math.inf
     assert float(aerotp.in_order_delay_s(0.0, packets=680, delay_s=10, rtt_s=20)) == 10
@@ -105,7 +105,7 @@ def test_no_loss_and_nothing_but_loss():
     assert float(bounds.least_bytes(1e6, loss_rate=1.0)) == math.inf
 
 
-def test_models_broadcast():
+def test_models_broadcast_their_arguments():
     lengths = aerotp.selective_repeat_completion_s(1e6, ber=[[1e-5], [1e-4]], payload_bytes=[100, 500, 1460], **LINK)
 
     assert lengths.shape == (2, 3)
@@ -115,14 +115,14 @@ def test_models_broadcast():
 
 
 @given(st.floats(1e-7, 3e-4), st.integers(1, 1460), st.integers(1, 4))
-def test_no_selective_repeat_is_faster_than_what_the_rate_and_the_delay_allow(ber, payload, copies):
+def test_selective_repeat_respects_the_bounds_of_rate_and_delay(ber, payload, copies):
     time_s = float(aerotp.selective_repeat_completion_s(1e6, ber=ber, payload_bytes=payload, copies=copies, **LINK))
     loss = float(arq.packet_loss(ber, packet_bytes=payload + 40))
 
     assert time_s >= float(bounds.completion_bound_s(1e6, loss_rate=loss, payload_bytes=payload, **LINK)) - 1e-9
 
 
-def test_the_quickest_length_is_shorter_than_that_of_the_largest_goodput():
+def test_the_fastest_packet_length_is_below_that_of_the_highest_goodput():
     quick = aerotp.quickest_payload_bytes(1e6, ber=1e-4, **LINK)
     near = aerotp.quickest_payload_bytes(1e6, ber=1e-4, **(LINK | {"delay_s": 0.0}))
 
@@ -134,7 +134,7 @@ def test_the_quickest_length_is_shorter_than_that_of_the_largest_goodput():
 
 
 @given(st.integers(0, 300), LOSS, st.floats(0.01, 0.999))
-def test_least_sent_is_the_first_number_that_suffices(needed, loss, probability):
+def test_least_sent_is_the_smallest_sufficient_number(needed, loss, probability):
     sent = bounds.least_sent(needed, loss_rate=loss, probability=probability)
 
     assert float(bounds.packets_arrive(sent, needed=needed, loss_rate=loss)) >= probability
@@ -142,7 +142,7 @@ def test_least_sent_is_the_first_number_that_suffices(needed, loss, probability)
         assert float(bounds.packets_arrive(sent - 1, needed=needed, loss_rate=loss)) < probability
 
 
-def test_packets_arrive_as_random_ones_do():
+def test_arrivals_match_simulated_random_losses():
     arrived = np.random.default_rng(1).binomial(400, 0.3, size=200_000)
 
     for needed in (100, 120, 140):
@@ -153,18 +153,18 @@ def test_packets_arrive_as_random_ones_do():
     assert float(bounds.packets_arrive(1000, needed=1000, loss_rate=0.5)) == pytest.approx(0.5**1000, rel=1e-9)
 
 
-def test_one_round_needs_what_least_sent_says_and_more_rounds_need_less():
+def test_one_round_needs_least_sent_and_more_rounds_need_less():
     sent = [bounds.least_mean_sent(rounds, packets=40, loss_rate=0.5, probability=0.99) for rounds in (1, 2, 3, 4)]
 
-    # Tossing coins about the last packet saves a little of the whole number.
+    # Sending the last packet with a probability below 1 saves a little against the whole number.
     assert sent[0] == pytest.approx(bounds.least_sent(40, loss_rate=0.5, probability=0.99), rel=0.01)
     assert all(more > less for more, less in itertools.pairwise(sent))
-    # Nothing is below the capacity, but for the hundredth that may fail.
+    # No scheme is below the capacity, except by the hundredth of the runs that may fail.
     assert sent[-1] >= 0.99 * 40 / 0.5
 
 
 def test_no_two_round_scheme_beats_the_bound():
-    """Send a, then what the missing need with a margin: simulated, for several margins."""
+    """Simulate schemes that send a packets, then the missing ones with a margin, for several margins."""
     rng = np.random.default_rng(1)
     runs, packets, loss = 20_000, 40, 0.5
     for first in (70, 80, 90):
@@ -183,8 +183,8 @@ def test_a_quarter_more_than_the_least_completes_a_file_in_one_round():
     assert float(bounds.packets_arrive(round(1.25 * 680 / (1 - loss)), needed=680, loss_rate=loss)) > 1 - 1e-9
 
 
-def test_bulk_and_files_share_their_bound():
-    """A file that takes T by one bound is what T carries by the other."""
+def test_bulk_and_file_bounds_are_consistent():
+    """A file that takes the time T by one bound is the amount delivered in T by the other."""
     link = {"loss_rate": 0.3, "payload_bytes": 1460, **LINK}
     time_s = bounds.completion_bound_s(1e8, **link)
 
@@ -193,7 +193,7 @@ def test_bulk_and_files_share_their_bound():
 
 
 @pytest.mark.parametrize(("words", "printed"), [(4, 0.1), (8, 0.007), (16, 4e-7)])
-def test_residuals_at_1e_4(words, printed):
+def test_residual_error_rates_at_ber_1e_4(words, printed):
     trailer = Trailer.of(words, **FULL)
 
     assert trailer.blocks == 6
@@ -201,7 +201,7 @@ def test_residuals_at_1e_4(words, printed):
 
 
 @pytest.mark.parametrize("words", [0, 3, 4, 8, 12])
-def test_residuals_are_those_of_random_bits(words):
+def test_residual_error_rates_match_simulated_bits(words):
     trailer = Trailer.of(words, **FULL)
     rng = np.random.default_rng(1)
     ber, runs = 3e-4, 40_000
@@ -230,7 +230,7 @@ def test_a_trailer_fits_the_packet(words, packet, header):
 
 
 @given(st.floats(1e-6, 3e-4), st.floats(1e-9, 0.5))
-def test_least_words_are_the_first_that_suffice(ber, residual):
+def test_least_words_is_the_smallest_sufficient_number(ber, residual):
     words = packet_fec.least_words(ber, residual=residual, **FULL)
 
     assert packet_fec.payload_loss(ber, Trailer.of(words, **FULL)) <= residual
@@ -238,7 +238,7 @@ def test_least_words_are_the_first_that_suffice(ber, residual):
         assert packet_fec.payload_loss(ber, Trailer.of(words - 1, **FULL)) > residual
 
 
-def test_header_errors_stay_whatever_the_code_mends():
+def test_header_errors_remain_whatever_the_code_corrects():
     losses = [float(packet_fec.residual_loss(1e-4, Trailer.of(words, **FULL))) for words in (16, 64, 256)]
 
     header = float(packet_fec.header_loss(1e-4, Trailer.of(64, **FULL)))
@@ -246,7 +246,7 @@ def test_header_errors_stay_whatever_the_code_mends():
     assert header == pytest.approx(1 - (1 - 1e-4) ** 320)
 
 
-def test_erasure_codes_lose_what_random_groups_lose():
+def test_erasure_code_losses_match_simulated_groups():
     rng = np.random.default_rng(1)
     loss, source, repair = 0.2, 32, 8
     lost = rng.random((50_000, source + repair)) < loss
@@ -277,7 +277,7 @@ def test_erasure_codes_lose_what_random_groups_lose():
         (lambda: packet_fec.erasure_loss(0.5, source=0, repair=1), "source must be at least 1"),
     ],
 )
-def test_models_refuse_what_cannot_be(call, words):
+def test_models_refuse_impossible_values(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 

@@ -32,11 +32,11 @@ def cited() -> dict[str, list[str]]:
     return places
 
 
-def test_numbers_are_given_once():
+def test_sentence_numbers_are_unique():
     assert sorted(set(numbered())) == sorted(numbered())
 
 
-def test_every_number_that_is_cited_exists():
+def test_every_cited_sentence_exists():
     unknown = {number: places for number, places in cited().items() if number not in numbered()}
 
     assert unknown == {}

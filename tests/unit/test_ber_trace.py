@@ -1,4 +1,4 @@
-"""Recorded bit error rates: what is allowed, what is said of them, that they are drawn and played."""
+"""Recorded bit error rates: allowed values, summary, picture and replay."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def trace(ber=STEPS, duration_s=40.0):
         ([0.1], 0.0, "duration_s"),
     ],
 )
-def test_what_is_no_error_rate_is_refused(ber, duration_s, said):
+def test_invalid_error_rates_are_refused(ber, duration_s, said):
     with pytest.raises(TraceError, match=said):
         trace(ber, duration_s)
 
 
-def test_its_summary():
+def test_summary_of_a_ber_trace():
     found = summary(trace())
 
     assert found["ber"] == pytest.approx((1e-5 + 1e-3) / 4)
@@ -43,15 +43,15 @@ def test_its_summary():
 
 
 @pytest.mark.parametrize("ber", [STEPS, [0.0, 0.0]])
-def test_it_is_drawn(ber, tmp_path):
+def test_a_ber_trace_is_drawn(ber, tmp_path):
     pytest.importorskip("matplotlib")
     from farlink.plot import trace as plots
 
     assert plots.save(trace(ber), tmp_path / "ber.svg").stat().st_size > 1000
 
 
-def test_the_engine_plays_it(tmp_path):
-    """Ten seconds without errors, ten at 1e-5 and so on: datagrams of 1000 bits are lost as often as bits are wrong."""
+def test_the_engine_replays_a_ber_trace(tmp_path):
+    """Ten seconds without errors, ten at 1e-5 and so on: losses of 1000-bit datagrams follow the bit error rate."""
     path = write(trace(), tmp_path / "ber.npz")
     assert read(path).kind == "ber"
     result = farlink.run(
@@ -80,7 +80,7 @@ def test_other_traces_are_refused(tmp_path):
         farlink.run(scenario)
 
 
-def test_shares_of_time_are_told_at_five_levels():
+def test_summary_has_shares_of_time_at_five_levels():
     # One sample just above each level, and one on the highest, which is not above it.
     found = summary(trace([1.1e-7, 1.1e-6, 1.1e-5, 1.1e-4, 1e-3, 1.1e-3, 0.0, 0.0]))
 

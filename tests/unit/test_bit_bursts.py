@@ -37,7 +37,7 @@ def bursts_by_definition(positions, gap_bits):
 
 
 @given(st.sets(st.integers(0, BITS - 1), max_size=60), st.integers(1, 40))
-def test_bursts_are_what_the_definition_says(positions, gap_bits):
+def test_bursts_follow_the_definition(positions, gap_bits):
     expected = bursts_by_definition(positions, gap_bits)
 
     found = burst_statistics(trace(positions), gap_bits)
@@ -60,13 +60,13 @@ def test_a_wider_gap_joins_bursts():
     assert [burst_statistics(trace(positions), gap).bursts for gap in (3, 4, 15, 16)] == [3, 2, 2, 1]
 
 
-def test_one_burst_has_no_interval_and_no_burst_no_mean():
+def test_one_burst_has_no_interval_and_zero_bursts_have_no_mean():
     assert math.isnan(burst_statistics(trace([1, 2]), 3).length_ci95_bits)
     assert math.isnan(burst_statistics(trace([]), 3).length_mean_bits)
     assert burst_statistics(trace([]), 3).bursts == 0
 
 
-def test_what_has_no_bursts_of_bits_is_refused():
+def test_traces_without_bit_bursts_are_refused():
     with pytest.raises(TraceError, match="packet-loss"):
         burst_statistics(Trace("packet-loss", {"lost": [0, 1]}), 3)
     with pytest.raises(TraceError, match="gap of 0"):

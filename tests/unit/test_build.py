@@ -1,4 +1,4 @@
-"""The fingerprint of the code: the same for the same sources, wherever and whenever they were built."""
+"""The build fingerprint is the same for the same sources, wherever and whenever they were built."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def files():
     return {path.relative_to(ROOT).as_posix(): path for path in [*sources, ROOT / "Cargo.lock"]}
 
 
-def test_it_is_the_hash_of_the_sources_and_of_nothing_else():
+def test_the_build_fingerprint_depends_only_on_the_sources():
     digest = hashlib.sha256()
     found = files()
     for name in sorted(found):
@@ -29,7 +29,7 @@ def test_it_is_the_hash_of_the_sources_and_of_nothing_else():
     assert _core.__build__ == digest.hexdigest()
 
 
-def test_packages_of_python_have_one_too(monkeypatch):
+def test_python_packages_have_a_build_fingerprint(monkeypatch):
     before = fingerprint("farlink.channels")
     assert fingerprint("farlink.channels", "farlink.channels.importers") != before
 

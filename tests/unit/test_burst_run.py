@@ -1,4 +1,4 @@
-"""Bursts that are counted while a decoder runs: the figures of a trace that is kept, in memory that does not grow."""
+"""Bursts counted while a decoder runs: the same statistics as of a stored trace, in constant memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(json.dumps([found.wrong_bits, found.bursts.bursts, peak() - before]))
 
 @pytest.mark.parametrize("ebn0_db", [1.0, 4.0, 9.0])
 @pytest.mark.parametrize("gap_bits", [1, 3, 50])
-def test_the_figures_are_those_of_a_kept_trace(ebn0_db, gap_bits):
+def test_statistics_of_a_run_match_those_of_its_trace(ebn0_db, gap_bits):
     trace, _ = coding.error_trace(CODING, ebn0_db, 700_001, seed=5)
     expected = burst_statistics(trace, gap_bits)
 
@@ -43,7 +43,7 @@ def test_the_figures_are_those_of_a_kept_trace(ebn0_db, gap_bits):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
-def test_the_trace_is_that_of_the_same_run(tmp_path, suffix):
+def test_the_written_trace_belongs_to_the_same_run(tmp_path, suffix):
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
     trace, _ = coding.error_trace(CODING, 2.0, 300_000, seed=2)
@@ -57,7 +57,7 @@ def test_the_trace_is_that_of_the_same_run(tmp_path, suffix):
     assert [file.name for file in tmp_path.iterdir()] == [output.name]
 
 
-def test_a_trace_has_no_more_wrong_bits_than_may_be_read(tmp_path, monkeypatch):
+def test_a_trace_has_no_more_wrong_bits_than_a_reader_accepts(tmp_path, monkeypatch):
     monkeypatch.setattr(burst_run, "MOST_VALUES", 100)
     trace, _ = coding.error_trace(CODING, 2.0, 300_000, seed=2)
 
@@ -69,7 +69,7 @@ def test_a_trace_has_no_more_wrong_bits_than_may_be_read(tmp_path, monkeypatch):
     assert found.trace_bits == int(written["bits"]) == trace["position"][100]
 
 
-def test_what_cannot_be_written_is_refused(tmp_path):
+def test_an_unwritable_output_is_refused(tmp_path):
     with pytest.raises(OutputError):
         burst_run.run(CODING, 2.0, 1000, 2, output=tmp_path / "none" / "a.npz")
     with pytest.raises(FarlinkError):
@@ -86,5 +86,5 @@ def test_memory_does_not_grow_with_the_bits():
 
     assert wrong_bits > 3e7
     assert bursts > 1e6
-    # Kept as they were, they would be 270 MB twice over; what a batch of the decoder takes stays.
+    # Stored positions would take 270 MB twice; the memory of a decoder batch remains.
     assert grown_bytes < 100e6

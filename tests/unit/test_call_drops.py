@@ -67,7 +67,7 @@ def test_a_fit_recovers_the_truth_within_its_intervals(kind, is_censored):
     for name, truth in TRUTH[kind].items():
         low, high = found.intervals[name]
         assert low < truth < high
-        assert high - low < truth  # narrow enough to say something
+        assert high - low < truth  # narrow enough to be useful
     assert found.mean_ci_s[0] < DISTRIBUTIONS[kind].mean_s(np.array(list(TRUTH[kind].values()))) < found.mean_ci_s[1]
 
 
@@ -85,8 +85,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(kind, low, is_censored):
     assert low <= hits / trials <= 0.985
 
 
-def test_censored_calls_are_no_drops_and_no_nothing():
-    """Leaving out calls that ended on purpose, or taking their ends for drops, is far off."""
+def test_censored_calls_must_be_neither_dropped_nor_counted_as_drops():
+    """Both leaving out calls that ended on purpose and counting them as drops give a wrong mean."""
     rng = np.random.default_rng(1)
     true_s, planned_s = rng.exponential(3000, 3000), rng.exponential(300, 3000)
     whole = censored(true_s, planned_s)
@@ -104,7 +104,7 @@ def test_exponential_interval_is_the_exact_one():
 
 
 @pytest.mark.parametrize("is_censored", [False, True])
-def test_weibull_is_that_of_scipy(is_censored):
+def test_weibull_matches_scipy(is_censored):
     rng = np.random.default_rng(3)
     times_s = times_of("weibull", 100, rng)
     one = censored(times_s, rng.exponential(4000, 100)) if is_censored else sample("up", times_s)
@@ -120,7 +120,7 @@ def test_weibull_is_that_of_scipy(is_censored):
 @pytest.mark.parametrize("kind", DISTRIBUTIONS)
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), count=st.integers(25, 80))
-def test_a_fit_is_likelier_than_its_neighbours_and_the_truth(kind, seed, count):
+def test_a_fit_has_the_highest_likelihood(kind, seed, count):
     rng = np.random.default_rng(seed)
     times_s = times_of(kind, count, rng)
     one = censored(times_s, rng.exponential(8000, count))
@@ -153,8 +153,8 @@ def test_density_is_the_slope_of_the_survival(kind):
     assert mean_s == pytest.approx(float(found.family.mean_s(found.row)), rel=0.01)
 
 
-def test_the_chain_behind_a_mixture_gives_its_times():
-    """Simulated: drops in the bad state only. The times between them are the mixture."""
+def test_the_markov_chain_of_a_mixture_reproduces_its_times():
+    """Simulate drops in the bad state only: the times between them follow the mixture."""
     p_short, short_s, long_s = 0.4, 300.0, 6000.0
     states = markov_states(p_short, short_s, long_s)
     rng = np.random.default_rng(5)
@@ -173,7 +173,7 @@ def test_the_chain_behind_a_mixture_gives_its_times():
         assert np.mean(found > limit_s) == pytest.approx(float(mixture.survival(np.array([limit_s]))[0]), abs=0.012)
 
 
-def test_two_states_that_are_one_have_no_interval():
+def test_two_states_that_coincide_have_no_interval():
     found = fit(sample("up", times_of("exponential", 200, np.random.default_rng(1))), "two-state-markov")
 
     assert found.mean_s == pytest.approx(3000, rel=0.2)
@@ -193,7 +193,7 @@ def test_too_few_drops_for_a_fit(kind, needed):
         fit(few, "gamma")
 
 
-def test_no_drop_says_how_rare_they_are():
+def test_without_drops_the_rate_has_an_upper_bound():
     assert mean_at_least_s(3 * 3600) == pytest.approx(3 * 3600 / -math.log(0.05))
 
 
@@ -219,14 +219,14 @@ def rejections(truth, kind, *, count, trials, is_censored, seed):
 
 @pytest.mark.parametrize("kind", ["exponential", "weibull"])
 @pytest.mark.parametrize("is_censored", [False, True])
-def test_right_fits_are_rejected_one_time_in_twenty(kind, is_censored):
+def test_correct_fits_are_rejected_one_time_in_twenty(kind, is_censored):
     found = rejections(kind, kind, count=80, trials=150, is_censored=is_censored, seed=4)
 
     assert (found <= 0.11).all()  # 0.05 and three and a half standard deviations
 
 
-def test_right_fits_of_calls_that_mostly_end_on_purpose_are_not_rejected_more_often():
-    """Where nearly all is censored, the few longest times decide nothing: with them one right fit in ten is rejected."""
+def test_correct_fits_of_mostly_censored_calls_are_not_rejected_more_often():
+    """With nearly all calls censored, the test ignores the few longest times, which would reject one correct fit in ten."""
     rng = np.random.default_rng(5)
     trials, rejected = 300, 0
     for trial in range(trials):
@@ -247,7 +247,7 @@ def test_wrong_fits_are_rejected(is_censored):
     assert clear[0] >= clear[1] - 0.05  # Anderson and Darling's is no worse than the chi-square test of the thesis
 
 
-def test_statistic_is_that_of_scipy_where_nothing_is_censored():
+def test_statistic_matches_scipy_without_censoring():
     times_s = times_of("exponential", 50, np.random.default_rng(9)) + 1
     one = sample("up", times_s)
     found = fit(one)
@@ -258,7 +258,7 @@ def test_statistic_is_that_of_scipy_where_nothing_is_censored():
     assert float(own[0]) == pytest.approx(theirs, rel=1e-9)
 
 
-def test_kaplan_meier_is_that_of_scipy():
+def test_kaplan_meier_matches_scipy():
     rng = np.random.default_rng(3)
     one = censored(np.ceil(rng.exponential(50, 200)), np.ceil(rng.exponential(80, 200)))
 
@@ -269,7 +269,7 @@ def test_kaplan_meier_is_that_of_scipy():
     np.testing.assert_allclose(alive, theirs.evaluate(times_s), atol=1e-12)
 
 
-def test_chi_square_has_fifteen_bins_where_there_are_drops_enough():
+def test_chi_square_has_fifteen_bins_given_enough_drops():
     one = sample("up", times_of("exponential", 1500, np.random.default_rng(1)))
     found = fit(one)
 
@@ -390,7 +390,7 @@ def test_availability():
 
 
 def clustered_link(rng, name="m1"):
-    """Spells of bad weather in which it drops twenty times as often."""
+    """A link with periods of bad weather, in which it drops twenty times as often."""
     calls, time_s, drop_s = [], 0.0, 6000.0
     for _ in range(500):
         if rng.random() < 0.12:
@@ -401,7 +401,7 @@ def clustered_link(rng, name="m1"):
     return link_of(*calls, name=name)
 
 
-def test_clusters_are_found_where_there_are_some():
+def test_existing_clusters_are_found():
     found = {one.question: one for one in clusters.clusterings([clustered_link(np.random.default_rng(2))])}
 
     assert found["dispersion"].is_clustered
@@ -412,7 +412,7 @@ def test_clusters_are_found_where_there_are_some():
     assert details["p_drop_after_drop_low"] > details["p_drop_after_end_high"]
 
 
-def test_constant_rates_are_rarely_said_to_cluster():
+def test_constant_rates_are_rarely_reported_as_clusters():
     rng = np.random.default_rng(12)
     said: dict[str, list[bool]] = {}
     for _ in range(80):
@@ -424,8 +424,8 @@ def test_constant_rates_are_rarely_said_to_cluster():
     assert all(np.mean(found) <= 0.1 for found in said.values()), said
 
 
-def test_pauses_between_groups_of_calls_make_no_clusters():
-    """Calls of minutes, every few hours: by the clock on the wall the drops of one surfacing would be a cluster."""
+def test_pauses_between_groups_of_calls_are_not_clusters():
+    """Calls of minutes, every few hours: by wall-clock time the drops of one surfacing would be a cluster."""
     rng = np.random.default_rng(3)
     calls, time_s = [], 0.0
     for _ in range(150):
@@ -499,7 +499,7 @@ def with_handovers(drops_s, *, seen=(0, 1, 3, 4, 7, 9), false_s=(1430.0,)):
     return link_of(*calls, Call(edges[-1] + 0.5, 7200, "open"), snr=snr)
 
 
-def test_handovers_are_seen_as_late_answers_and_interpolated():
+def test_handovers_are_detected_by_late_answers_and_interpolated():
     found = causes.handovers(with_handovers([]))
 
     assert [round((one.time_s - 100) / 603) for one in found] == list(range(10))
@@ -519,7 +519,7 @@ def test_drops_are_matched_with_handovers():
 
 
 def test_a_tenth_of_drops_matches_handovers_by_chance():
-    """Drops that know nothing of handovers: in the minute of one every ten minutes falls every tenth of them."""
+    """Drops independent of handovers: with a handover every ten minutes, a tenth of them fall within its minute."""
     rng = np.random.default_rng(6)
     shares = []
     for _ in range(20):
@@ -541,7 +541,7 @@ def test_named_causes_and_bars():
     assert not any("SNR" in name or "handover" in name for name in found)
 
 
-def test_what_a_scenario_does_not_take_is_said_with_its_bound():
+def test_a_value_beyond_the_range_of_scenarios_is_reported_with_its_bound():
     rng = np.random.default_rng(8)
     calls, time_s = [], 1e9
     for up_s in rng.exponential(3e7, 30):
@@ -560,15 +560,15 @@ def test_what_a_scenario_does_not_take_is_said_with_its_bound():
     assert tomllib.loads(text)["link"]["channel"]["redial"]["mean_s"] == 30
 
 
-def test_a_log_longer_than_a_scenario_is_not_played():
+def test_a_log_longer_than_any_scenario_is_refused():
     link = link_of(Call(1e9, 1e9 + 9e6, "dropped"), Call(1e9 + 1.1e7, 1e9 + 1.2e7, "open"), first_s=1e9)
 
     with pytest.raises(JournalError, match=r"m1: the log is 139 d long, and the times of a scenario end at 1e\+07 s"):
         replay.scenario_text([link])
 
 
-def test_a_shape_that_a_scenario_does_not_take_is_said_with_its_bound():
-    """A link manager that dials after half a minute to the second."""
+def test_a_shape_beyond_the_range_of_scenarios_is_reported_with_its_bound():
+    """A link manager that redials after exactly half a minute."""
     rng = np.random.default_rng(9)
     calls, time_s = [], 1e9
     for up_s in rng.exponential(3000, 40):

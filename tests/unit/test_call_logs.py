@@ -1,4 +1,4 @@
-"""Logs of calls: what each format says, and what is refused, with its line."""
+"""Logs of calls: the contents of each format, and refusals with the line."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ JOURNAL = """{"farlink_journal": 1, "bundle": "synthetic"}
 {"time": "2026-07-04T13:52:20Z", "link": "m1", "event": "ended"}
 """
 
-# Invented, in the format of a base station: a call that ends, one that breaks off in a transfer and is only seen when the next
-# comes, the end of the former at that time, one that never logs in, and one that is lost without any time of its own.
+# Invented, in the format of a base station: a call that ends; one that breaks off in a transfer, which only shows when the next
+# call comes; the end of the former at that time; one that never logs in; and one that is lost without a time.
 COMM_LOG = """Connected at Sun May 20 09:00:00 PDT 2018
 logged in
 0:0:3:0:25:680:-2:484:1908:551:-45.9:-0.03:14.78:14.89:8.16:39.5 GPS,200518,155043
@@ -116,7 +116,7 @@ def test_csv_with_other_columns_comments_and_semicolons(tmp_path):
     assert log.events[1].source == "calls.txt, line 4"
 
 
-def test_seaglider_calls_end_by_logout_or_are_dropped(tmp_path):
+def test_seaglider_calls_without_logout_are_drops(tmp_path):
     log = read(tmp_path, COMM_LOG, "comm.log")
     (link,) = links_of(log.events)
 
@@ -132,7 +132,7 @@ def test_seaglider_calls_end_by_logout_or_are_dropped(tmp_path):
     assert link.calls[4].source == "comm.log, line 31"
 
 
-def test_what_ends_on_purpose_is_censored(tmp_path):
+def test_calls_that_end_on_purpose_are_censored(tmp_path):
     (link,) = links_of(read(tmp_path, COMM_LOG, "comm.log").events)
 
     sample = up_times([link])
@@ -163,8 +163,8 @@ def test_formats_are_recognised_by_their_content_compressed_or_not(tmp_path, tex
     assert logs.read(path).events == read(tmp_path, text, name).events
 
 
-def test_lines_end_where_an_editor_ends_them(tmp_path):
-    """Other separators of lines may stand in a cause; a line may end as on Windows."""
+def test_only_newlines_end_a_line(tmp_path):
+    """A cause may contain other line separators; lines may end as on Windows."""
     text = (
         row(1e9, "connected").replace("\n", "\r\n")
         + '{"time": 1000000009, "link": "m1", "event": "dropped", "cause": "a\u2028b"}\n'
@@ -175,7 +175,7 @@ def test_lines_end_where_an_editor_ends_them(tmp_path):
     assert (log.lines, log.events[1].cause) == (2, "a\u2028b")
 
 
-def test_the_same_link_in_two_logs_goes_on(tmp_path):
+def test_a_link_in_two_logs_is_one_link(tmp_path):
     first = links_of(read(tmp_path, row(1e9, "connected") + row(1e9 + 60, "dropped"), "a.jsonl").events)
     second = links_of(read(tmp_path, row(1e9 + 100, "connected") + row(1e9 + 160, "dropped"), "b.jsonl").events)
 
@@ -186,7 +186,7 @@ def test_the_same_link_in_two_logs_goes_on(tmp_path):
         merged([first, first])
 
 
-def test_a_link_that_is_up_where_the_log_stops_is_censored(tmp_path):
+def test_a_link_that_is_up_when_the_log_ends_is_censored(tmp_path):
     text = row(1e9, "connected") + row(1e9, "connected", "m2") + row(1e9 + 500, "dropped", "m2")
 
     first, _ = links_of(read(tmp_path, text).events)
@@ -268,7 +268,7 @@ def test_bad_files_are_refused(tmp_path, name, content, message):
     assert message in error.value.message
 
 
-def test_missing_file_directory_and_format(tmp_path):
+def test_missing_file_directory_and_unknown_format_are_refused(tmp_path):
     with pytest.raises(JournalError, match="No such file"):
         logs.read(tmp_path / "none.jsonl")
     with pytest.raises(JournalError, match="is a directory"):
@@ -295,14 +295,14 @@ events = st.builds(
 
 
 @given(events)
-def test_what_is_written_is_read_again(event):
+def test_a_written_journal_is_read_back(event):
     found = journal.parse_line(journal.line_of(event), "")
 
     assert found == event
 
 
 @given(st.text())
-def test_no_line_of_any_kind_breaks_the_reader(text):
+def test_no_line_crashes_the_reader(text):
     for module in logs.FORMATS.values():
         with suppress(JournalError):
             list(module.events(["Connected at 2023-05-03T16:36:07Z", *text.split("\n")], "x"))

@@ -1,4 +1,4 @@
-"""Captures of packets: pcap and pcapng of every kind, what TCP connections come to, and what is refused, with its byte."""
+"""Packet captures: pcap and pcapng of every kind, the TCP connections in them, and refusals with the byte."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def assert_transfer(connection):
     assert flow.first.tolist() == [0, 1000, 1000, 2000]
     assert flow.last.tolist() == [1000, 2000, 2000, 2500]
     assert flow.is_again.tolist() == [False, False, True, False]
-    # The last acknowledgement is of the end, which is no byte.
+    # The last acknowledgement covers the FIN, which is not a byte of data.
     assert flow.acknowledged.tolist() == [0, 1000, 2500, 2500]
     assert flow.stream_bytes == 2500
 
@@ -130,7 +130,7 @@ def test_every_form_of_a_capture_gives_the_same_transfer(tmp_path, data):
     assert_transfer(only(tmp_path, data))
 
 
-def test_numbers_wrap_and_a_capture_may_begin_in_the_middle(tmp_path):
+def test_sequence_numbers_wrap_and_a_capture_may_start_mid_connection(tmp_path):
     numbers = [2**32 - 1500, 2**32 - 500, 500, 2**32 - 500, 1500]
     data = [(index, ipv4(number, data=1000)) for index, number in enumerate(numbers)]
     data += [(9, ipv4(1, 2**32 - 5000, back=True)), (10, ipv4(1, 2500, back=True))]
@@ -143,7 +143,7 @@ def test_numbers_wrap_and_a_capture_may_begin_in_the_middle(tmp_path):
 
 
 @pytest.mark.parametrize("extension", [False, True])
-def test_ipv6(tmp_path, extension):
+def test_ipv6_captures_are_read(tmp_path, extension):
     flow = only(tmp_path, pcap([(1, ipv6(1, 700, extension)), (2, ipv6(701, 300, extension))]))
 
     assert flow.forward.stream_bytes == 1000
@@ -172,7 +172,7 @@ def test_a_connection_without_data_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
-def test_a_capture_that_was_cut_off_gives_what_comes_before(tmp_path, form):
+def test_a_truncated_capture_gives_its_intact_part(tmp_path, form):
     whole = FORMS[form]
 
     capture = read(tmp_path, whole[:-7])
@@ -183,7 +183,7 @@ def test_a_capture_that_was_cut_off_gives_what_comes_before(tmp_path, form):
         read(tmp_path, whole[: len(pcap([])) + 20] if form == "pcap" else whole[:60])
 
 
-def test_what_is_damaged_is_refused_with_its_byte_and_packet(tmp_path):
+def test_damage_is_refused_with_its_byte_and_packet(tmp_path):
     third = len(pcap(TRANSFER[:2]))
     data = bytearray(pcap(TRANSFER))
     data[third + 8 : third + 12] = b"\xff\xff\xff\x7f"
@@ -226,7 +226,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("data", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_capture_is_refused(tmp_path, data, said):
+def test_files_that_are_not_captures_are_refused(tmp_path, data, said):
     with pytest.raises(CaptureError, match=said) as error:
         read(tmp_path, data)
     assert error.value.remedy
@@ -244,7 +244,7 @@ def test_captures_without_tcp_say_what_they_hold(tmp_path):
 
 
 @given(st.sampled_from(["pcap", "pcapng", "Ethernet"]), st.lists(st.tuples(st.integers(0, 900), st.integers(0, 255))))
-def test_no_damage_breaks_the_reader(tmp_path_factory, form, damage):
+def test_no_damage_crashes_the_reader(tmp_path_factory, form, damage):
     data = bytearray(FORMS[form])
     for at, value in damage:
         data[at % len(data)] = value
@@ -259,8 +259,8 @@ def test_no_damage_breaks_the_reader(tmp_path_factory, form, damage):
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed; Debian's package is tshark")
-def test_tshark_reads_the_same(tmp_path):
-    """What one Wireshark finds in the capture of a simulated transfer, packet by packet."""
+def test_tshark_agrees(tmp_path):
+    """Wireshark's fields of a simulated transfer's capture, packet by packet."""
     from farlink import trace_run
 
     run = trace_run(
@@ -307,7 +307,7 @@ def test_every_segment_is_drawn_at_its_place_in_the_stream(tmp_path):
     assert drawn["acknowledged"] == [[0.5, 0], [2, 1], [11, 2.5], [13, 2.5]]
 
 
-def test_showing_a_capture_says_what_is_done(tmp_path, monkeypatch):
+def test_showing_a_capture_prints_progress(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     said = []
 

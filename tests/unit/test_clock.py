@@ -1,4 +1,4 @@
-"""Times of logs, with a zone and without, and where clocks change."""
+"""Times of logs, with a zone and without, and around changes of the clock."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_times_are_read_in_their_zone(zone, text, utc):
 
 
 @pytest.mark.parametrize("text", ["16/7/2004 13:51", "7/16/2004", "7/16/04 13:51", "2/30/2004 1:00", "7/16/2004 24:01"])
-def test_what_is_no_time_is_refused(text):
+def test_invalid_times_are_refused(text):
     with pytest.raises(JournalError, match=r"is no time|has no zone"):
         Clock().seconds(text, "a.csv, line 2")
 
 
-def test_a_time_that_was_left_out_is_refused():
+def test_a_missing_time_is_refused():
     with pytest.raises(JournalError, match="was left out in Europe/Berlin"):
         Clock("Europe/Berlin").seconds("2026-03-29 02:30", "a.csv, line 2")
 
@@ -62,8 +62,8 @@ def test_an_unknown_zone_is_refused(zone):
     steps=st.lists(st.integers(0, 1800), min_size=1, max_size=200),
     zone=st.sampled_from(["Europe/Berlin", "America/Denver", "Australia/Lord_Howe", "UTC"]),
 )
-def test_no_hour_is_lost_where_clocks_are_put_back(start, steps, zone):
-    """Written on the wall's clock and read again, a log with an event every half hour keeps every time."""
+def test_no_hour_is_lost_when_clocks_are_set_back(start, steps, zone):
+    """A log with an event every half hour, written in local time and read back, keeps every time."""
     clock, now, begun = Clock(zone), start.replace(tzinfo=UTC), False
     for step in steps:
         now += timedelta(seconds=step)

@@ -40,7 +40,7 @@ def test_columns_are_found(tmp_path, text, hints):
     assert trace.duration_s == pytest.approx(30)
 
 
-def test_gaps_are_said_in_the_trace(tmp_path):
+def test_gaps_are_recorded_in_the_trace(tmp_path):
     trace = imported(tmp_path, "time_s,cn0_dbhz\n0,80\n1,\n2,nan\n3,79\n", gaps="outage")
 
     assert trace["cn0_dbhz"].tolist() == [80, -np.inf, -np.inf, 79]
@@ -79,7 +79,7 @@ def test_refused(tmp_path, text, hints, said):
     assert refused.value.remedy
 
 
-def test_nothing_plays_it_yet(tmp_path):
+def test_the_engine_refuses_a_cn0_trace(tmp_path):
     (tmp_path / "modem.csv").write_text("time_s,cn0_dbhz\n0,80\n1,81\n")
 
     with pytest.raises(TraceError, match=r"a cn0 trace, where power is wanted"):
@@ -92,14 +92,14 @@ def test_nothing_plays_it_yet(tmp_path):
 LADDER = Trace("cn0", {"time_s": [0.0, 10, 20, 30, 35], "cn0_dbhz": [80.0, 76, -np.inf, 76, 80]}, {"duration_s": 100.0})
 
 
-def test_shares_are_of_the_time_and_not_of_the_entries():
+def test_shares_are_weighted_by_time_not_by_entries():
     np.testing.assert_allclose(time_below(LADDER, np.array([75.0, 76.0, 77.0, 81.0])), [0.1, 0.1, 0.25, 1])
     np.testing.assert_array_equal(
         quantiles_dbhz(LADDER, np.array([0.05, 0.1, 0.11, 0.25, 0.26, 1])), [-np.inf, -np.inf, 76, 76, 80, 80]
     )
 
 
-def test_fades_are_as_long_as_they_last():
+def test_fade_lengths_are_durations():
     assert fades_s(LADDER, 77).tolist() == [25.0]
     assert fades_s(LADDER, 75).tolist() == [10.0]
     assert fades_s(LADDER, 90).tolist() == [100.0]

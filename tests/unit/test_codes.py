@@ -1,4 +1,4 @@
-"""Codes on their own at the boundary: error rates, where the wrong bits lie, bursts, events, refusals, Ctrl-C."""
+"""Codes at the boundary to Rust: error rates, positions of wrong bits, bursts, events, refusals, Ctrl-C."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_a_trace_has_ascending_positions_and_its_bursts_add_up():
     assert bursts["span_bursts"].sum() == bursts["bursts"]
 
 
-def test_events_are_kept(cache):
+def test_error_events_are_cached(cache):
     first = _core.error_events(CODING, 4.0)
 
     assert len(list((cache / "codes").iterdir())) == 1
@@ -52,7 +52,7 @@ def test_events_are_kept(cache):
     assert 0 < first["bit_error_rate"] < 0.1
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     seen = []
     _core.error_trace(CODING, 4.0, 3_000_000, progress=lambda done, total: seen.append((done, total)))
 
@@ -81,7 +81,7 @@ def test_ctrl_c_gives_the_trace_so_far():
         (lambda: _core.burst_statistics(np.array([30], np.uint64), 10, 1), "position"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, path):
+def test_invalid_arguments_are_refused(call, path):
     with pytest.raises(_core.ScenarioError) as refusal:
         call()
 

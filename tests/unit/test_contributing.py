@@ -15,7 +15,7 @@ from farlink.cli.commands import app
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
-# Where each recipe says that its line goes, and a line that stands there.
+# The file to which each recipe adds its line, and an existing line there.
 REGISTRIES = {
     "channels": ("crates/farlink-core/src/channel/mod.rs", 'Loss = "loss" => loss::'),
     "congestion_controls!": ("crates/farlink-core/src/protocol/tcp/congestion/names.rs", 'None = "none" => none::None,'),
@@ -27,7 +27,7 @@ REGISTRIES = {
     "PAPERS": ("python/farlink/papers/__init__.py", '"zaghloul": "farlink.papers.zaghloul",'),
 }
 
-# A trait of a recipe, and the file of an example of it.
+# The trait of each recipe, and the file of its example.
 EXAMPLES = {
     "Channel": "crates/farlink-core/src/channel/loss.rs",
     "Control": "crates/farlink-core/src/protocol/tcp/congestion/none.rs",
@@ -36,18 +36,18 @@ EXAMPLES = {
 }
 
 
-def test_every_file_that_it_names_exists():
+def test_every_file_named_in_contributing_exists():
     named = re.findall(r"`((?:crates|tests|docs|python|fuzz|\.ci)/[\w./-]+)`", TEXT)
     assert len(named) > 8
 
-    # NAME stands for what somebody adds.
+    # NAME is a placeholder for the new file.
     missing = [name for name in named if "NAME" not in name and not (ROOT / name).exists()]
 
     assert missing == []
 
 
 @pytest.mark.parametrize("registry", REGISTRIES)
-def test_a_line_goes_where_the_recipe_says(registry):
+def test_registry_lines_are_where_the_recipes_say(registry):
     file, line = REGISTRIES[registry]
     text = (ROOT / file).read_text(encoding="utf-8")
 
@@ -57,14 +57,14 @@ def test_a_line_goes_where_the_recipe_says(registry):
 
 
 @pytest.mark.parametrize("trait", EXAMPLES)
-def test_the_example_of_a_recipe_is_one(trait):
+def test_the_example_of_each_recipe_fits_it(trait):
     text = (ROOT / EXAMPLES[trait]).read_text(encoding="utf-8")
 
     assert f"`{trait}`" in TEXT
     assert re.search(rf"impl {trait} for ", text)
 
 
-def test_a_toy_paper_is_a_file_and_a_line(tmp_path, monkeypatch):
+def test_a_toy_paper_takes_one_file_and_one_line(tmp_path, monkeypatch):
     (tmp_path / "toy_paper.py").write_text(
         """
 from farlink.papers.check import Check, number

@@ -36,7 +36,7 @@ def test_a_refusal_has_path_message_and_remedy():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"duration_s": NaN}'])
-def test_text_that_is_no_scenario_is_refused(text):
+def test_text_that_is_not_a_scenario_is_refused(text):
     with pytest.raises(_core.ScenarioError):
         _core.expand(text)
 
@@ -57,7 +57,7 @@ def test_the_normalised_scenario_means_the_same():
     assert json.loads(_core.expand(json.dumps(normalised)))["scenario"] == normalised
 
 
-def test_columns_have_one_length():
+def test_all_columns_have_the_same_length():
     output = _core.run(scenario(), 1)
 
     rows = output["rows"]
@@ -77,7 +77,7 @@ def test_progress_grows_to_the_total():
     assert seen == sorted(seen)
 
 
-def test_what_the_callback_raises_comes_through():
+def test_exceptions_of_the_callback_propagate():
     def fail(_done: int, _total: int) -> None:
         raise KeyError("from the callback")
 
@@ -85,7 +85,7 @@ def test_what_the_callback_raises_comes_through():
         _core.run(scenario(runs=100_000), 1, fail)
 
 
-def test_ctrl_c_gives_what_is_finished():
+def test_ctrl_c_returns_the_finished_runs():
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     output = _core.run(scenario(runs=1_000_000), 1)

@@ -1,4 +1,4 @@
-"""The documentation tells the truth: generated pages are current, examples run, links lead somewhere."""
+"""Documentation: generated pages are current, examples run, links have targets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_generated_pages_are_current(generate):
     assert stale == [], "write them anew with `make docs`, and look at what has changed"
 
 
-def test_a_table_of_the_scenario_without_a_section_is_noticed(generate, monkeypatch):
+def test_a_scenario_table_without_a_reference_section_is_an_error(generate, monkeypatch):
     monkeypatch.setattr(generate, "HEADING", {place: head for place, head in generate.HEADING.items() if place != "RtoConfig"})
 
     with pytest.raises(LookupError, match="RtoConfig is a table without a section"):
@@ -57,7 +57,7 @@ def test_reference_has_every_column_of_a_result(small):
     assert names == set(result.rows) - set(result.grid_paths)
 
 
-def test_null_is_what_the_reference_says(generate, small):
+def test_null_appears_only_where_the_reference_allows_it(generate, small):
     result = farlink.run(small)
     never = {name for name, _, _, unknown in generate._core.quantities() if not unknown}
 
@@ -101,7 +101,7 @@ def test_commands_of_the_readme_run(tmp_path):
         assert done.stdout
 
 
-def test_scenario_of_the_readme_is_one():
+def test_the_scenario_in_the_readme_is_valid():
     import tomllib
 
     (block,) = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -125,7 +125,7 @@ def test_links_lead_somewhere(page):
             assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_rust_version_is_that_of_the_workspace():
+def test_rust_version_in_the_pages_is_that_of_the_workspace():
     import tomllib
 
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
@@ -148,7 +148,7 @@ def test_page_of_a_paper_has_every_item(key):
 
     assert paper.title in page
     for item in paper.items:
-        # What needs measured data is on the page also where these are missing now.
+        # The page keeps items that need measured data even where the data are missing now.
         assert f"## {item.key}\n\n{item.title}." in page or (
             item.not_yet and f"- {item.key}, {item.title}: {item.not_yet}" in page
         )

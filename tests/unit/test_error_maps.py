@@ -1,4 +1,4 @@
-"""Predictions beside the truth: which model is trusted, and the picture of it."""
+"""Errors of predictions: which model is trusted, and the picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def compared(**ratio: list[list[float]]) -> Compared:
     return Compared(LIMITED, (1, 10, 100), (0.01, 0.1), arrays, np.full((2, 3), 0.01))
 
 
-def test_the_worst_point_of_a_block_decides_with_its_interval_and_too_short_counts_as_too_long():
+def test_a_block_is_judged_by_its_worst_point_with_interval_in_either_direction():
     one = compared(first=[[1.0, 1.05, 0.5], [1.0, 1.0, 1.0]], second=[[1.2, 1.2, 1.2], [1.2, 1.2, 1.2]])
 
     assert worst_in(one, (1, 10), (0.01, 0.1)) == pytest.approx({"first": 1.05 * 1.01, "second": 1.2 * 1.01})
@@ -34,7 +34,7 @@ def test_the_worst_point_of_a_block_decides_with_its_interval_and_too_short_coun
     assert share_within(one, "first", 1.1) == pytest.approx(5 / 6)
 
 
-def test_models_are_only_asked_what_they_are_made_for():
+def test_models_are_evaluated_only_within_their_scope():
     times = {(10, 0.01): Estimate(3.0, 0.03)}
 
     made = {
@@ -46,7 +46,7 @@ def test_models_are_only_asked_what_they_are_made_for():
     assert made[Path("correlated", 1, 40)] == {"padhye", "padhye-approximate", "cardwell", "whole-rounds"}
 
 
-def test_a_quotient_of_errors_takes_in_every_truth_of_its_interval():
+def test_the_interval_of_a_ratio_covers_every_truth_in_its_interval():
     truth = Estimate(10.0, 0.5)
 
     outside = quotient_of_errors(8.0, 6.0, truth)

@@ -1,4 +1,4 @@
-"""Statistics of fading on traces whose fades are known, and what must hold for any."""
+"""Statistics of fading on traces with known fades, and properties of all traces."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_constant_power_never_fades():
     assert fades.long_term_ber(level, RECEIVER) == pytest.approx(RECEIVER.ber(2e-9), rel=1e-12)
 
 
-def test_a_step_puts_the_errors_inside_it():
+def test_bit_errors_lie_inside_the_low_power_step():
     level = np.full(1000, 60e-9)
     level[400:500] = 10e-9
     ber = fades.short_term_ber(level, RECEIVER)
@@ -82,7 +82,7 @@ def test_a_step_puts_the_errors_inside_it():
     )
 
 
-def test_a_blockage_counts_for_nothing():
+def test_blocked_samples_are_excluded_from_statistics():
     level = band_limited(size=20_000)
     mask = np.zeros(level.size, bool)
     mask[5000:7000] = True
@@ -101,7 +101,7 @@ def test_a_blockage_counts_for_nothing():
     assert (level_db[0], share[-1]) == (pytest.approx(10 * np.log10(short.min() / short.mean())), 1.0)
 
 
-def test_a_blockage_parts_a_fade():
+def test_a_blockage_splits_a_fade():
     level = np.array([1, 1, 1, 0.1, 0.1, 0.1, 1, 1, 1, 1])
     mask = np.zeros(10, bool)
     mask[4] = True
@@ -110,7 +110,7 @@ def test_a_blockage_parts_a_fade():
     assert fades.fade_statistics(level, 1.0, [-3], blocked=mask)[0].fades == 2
 
 
-def test_autocorrelation_is_that_of_pairs():
+def test_autocorrelation_equals_the_mean_over_pairs():
     level = band_limited(size=4001)
     centred = level - level.mean()
     lags_s, found = fades.autocorrelation(level, RATE_HZ, 0.2)
@@ -134,7 +134,7 @@ def test_autocorrelation_leaves_out_pairs_with_a_blockage():
         )
 
 
-def test_histogram_and_cumulative_tell_the_same():
+def test_histogram_and_cumulative_distribution_agree():
     level = band_limited()
     edges, density = fades.histogram(level, bin_db=0.5)
     level_db, share = fades.cumulative(level)
@@ -154,7 +154,7 @@ def test_power_of_zero_lies_below_every_level():
     assert density.sum() * 0.5 == pytest.approx(0.5)
 
 
-def test_bands_keep_every_extreme():
+def test_min_max_bands_keep_every_extreme():
     series = np.random.default_rng(3).standard_normal(100_003)
     found = fades.bands(series, RATE_HZ, buckets=700)
 
@@ -165,7 +165,7 @@ def test_bands_keep_every_extreme():
 
 
 def test_intervals_cover_the_truth():
-    # Of 60 records of the same process, about 95 % of the intervals hold the mean over all of them.
+    # About 95 % of the intervals of 60 records of the same process contain the mean over all records.
     found = [fades.fade_statistics(band_limited(seed, 60_000), RATE_HZ, [-2])[0] for seed in range(60)]
     for value, half in (("rate_per_s", "rate_ci95_per_s"), ("mean_s", "mean_ci95_s")):
         values, halves = (np.array([getattr(one, name) for one in found]) for name in (value, half))
@@ -189,7 +189,7 @@ def test_rate_times_mean_length_is_the_time_below(level, threshold_db, rate_hz):
 @given(level=powers, threshold_db=st.floats(-40, 10), data=st.data())
 def test_reversal_keeps_the_statistics(level, threshold_db, data):
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(level), max_size=len(level))))
-    # Both sums run in another order, so a sample at the threshold may fall to either side.
+    # The sums run in different orders, so a sample at the threshold may fall to either side.
     clear = np.asarray(level)[~mask]
     if clear.sum() == 0 or np.any(np.isclose(clear, clear.mean() * 10 ** (threshold_db / 10), rtol=1e-9, atol=0)):
         return
@@ -207,7 +207,7 @@ def test_reversal_keeps_the_statistics(level, threshold_db, data):
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 1000), exponent=st.floats(-9, -1), scale=st.floats(1e-15, 1e3), share=st.floats(0, 0.5))
-def test_calibration_reaches_the_asked_rate_and_then_changes_nothing(seed, exponent, scale, share):
+def test_calibration_reaches_the_requested_rate_and_is_idempotent(seed, exponent, scale, share):
     rng = np.random.default_rng(seed)
     level = np.exp(rng.normal(0, 0.5, 2000)) * scale
     trace = power_trace(np.where(rng.random(2000) < share, 0.0, level), None)
@@ -258,13 +258,13 @@ def test_blockages_of_every_length_are_found_in_fading():
     assert blockages.find(level, RATE_HZ, edge_s=0.01).sum() == expected.sum() + 3 * 20
 
 
-def test_a_slow_drift_is_no_blockage():
+def test_a_slow_drift_is_not_a_blockage():
     drift = 10 ** np.linspace(-9, -6, 100_000)  # a rising pass: 30 dB in 100 s
 
     assert not blockages.find(drift, RATE_HZ).any()
 
 
-def test_cut_keeps_what_is_between():
+def test_cut_keeps_the_samples_between_its_limits():
     trace = power_trace(np.arange(1.0, 101.0), np.arange(100) >= 90, rate_hz=10)
     part = power.cut(trace, 2.0, 9.5)
 
@@ -330,7 +330,7 @@ def test_resampling_never_gives_negative_power():
         (lambda: power.sample_rate_hz(Trace("packet-loss", {"lost": [1]})), "a packet-loss trace, where power is wanted"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(act, said):
+def test_impossible_arguments_are_refused(act, said):
     with pytest.raises(TraceError) as caught:
         act()
     assert said in caught.value.message

@@ -1,4 +1,4 @@
-"""Rules that every figure keeps: its texts are inside it and can be read on a telephone, its legend shows what is drawn."""
+"""Rules of every figure: texts lie inside it and are legible on a phone, and the legend shows what is drawn."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def outside(figure) -> list[str]:
     found = []
     both = [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]
     drawn = {label for axis in both for label in shown_ticks(axis)}
-    # Ticks beyond the limits exist, and are not drawn.
+    # Ticks beyond the limits exist but are not drawn.
     ticks = {label for axis in both for tick in (*axis.majorTicks, *axis.minorTicks) for label in (tick.label1, tick.label2)}
     for text in texts(figure):
         if text in ticks and text not in drawn:
@@ -122,7 +122,7 @@ def test_no_text_is_cut_off(draw):
 
 
 @pytest.mark.parametrize("draw", FIGURES)
-def test_every_text_can_be_read_on_a_telephone(draw):
+def test_every_text_is_legible_on_a_phone(draw):
     figure = draw()
     figure.draw(FigureCanvasAgg(figure).get_renderer())
 

@@ -24,7 +24,7 @@ def entry(result, flow="all"):
     return found
 
 
-def test_rows_are_those_of_the_packet_engine():
+def test_rows_have_the_columns_of_the_packet_engine():
     result = farlink.run(SCENARIO)
 
     assert result.rows["engine"] == ["fluid"] * 3
@@ -62,7 +62,7 @@ def test_both_engines_of_a_scenario_are_in_one_result():
     assert "engine" in [heading for heading, _ in result.cells()[0]]
 
 
-def test_precision_steers_when_it_ends():
+def test_the_precision_rule_ends_the_run():
     def half_width(ci):
         found = entry(farlink.run({**SCENARIO, "precision": {"quantity": "goodput_bps", "ci": ci, "level": 0.95}}))
         return found["goodput_bps"]["ci95"] / found["goodput_bps"]["mean"]
@@ -77,7 +77,7 @@ def test_a_bit_error_rate_is_a_loss_rate_of_packets():
     assert entry(by_bits)["goodput_bps"]["mean"] == pytest.approx(entry(by_packets)["goodput_bps"]["mean"], rel=1e-6)
 
 
-def test_shares_of_their_own_are_flows_alone():
+def test_flows_with_separate_shares_do_not_interact():
     ours = changed(**{"fluid.own_buffers": True})
     alone = farlink.run(
         SCENARIO, set={"flow.bulk.count": 1, "link.rate_bps": 5e5, "link.queue_packets": 20, "link.delay_s": 0.25 - 0.00424}
@@ -93,7 +93,7 @@ def test_a_longer_round_trip_gets_less():
     assert entry(result, "near")["goodput_bps"]["mean"] > 1.4 * entry(result, "far")["goodput_bps"]["mean"]
 
 
-def test_a_time_too_short_is_noted():
+def test_too_short_a_duration_is_noted():
     (note,) = changed(**{"fluid.max_time_s": 50}).notes
 
     assert "1 of 1 points" in note
@@ -113,14 +113,14 @@ def test_a_time_too_short_is_noted():
         ({"transport.sack": {"kind": "stp"}}, "tcp"),
     ],
 )
-def test_what_a_fluid_cannot_be_is_refused(settings, words):
+def test_unsupported_features_are_refused(settings, words):
     with pytest.raises(ScenarioError, match=words) as refused:
         farlink.run(SCENARIO, set=settings)
 
     assert refused.value.remedy
 
 
-def test_what_is_left_out_is_named():
+def test_ignored_keys_are_named():
     result = farlink.run(SCENARIO, set={"unsupported": "approximate", "transport.sack.pacing": True})
 
     assert ("fluid", "transport.sack.pacing") in result.approximations
@@ -135,7 +135,7 @@ def test_arrays_are_broadcast():
     assert (np.diff(found.goodput, axis=1) < 0.02).all()
 
 
-def test_each_point_has_a_stream_of_its_own_and_keeps_it():
+def test_each_point_keeps_its_own_random_stream():
     alone = fluid.goodput(1000.0, 0.1, 50, 1e-3, 2)
     beside = fluid.goodput(1000.0, 0.1, 50, [1e-3, 1e-3], 2)
 
@@ -161,7 +161,7 @@ def test_each_point_has_a_stream_of_its_own_and_keeps_it():
         ({"round_trip_s": np.nan}, "round_trip_s must be positive"),
     ],
 )
-def test_values_outside_their_range_are_refused(arguments, words):
+def test_values_out_of_range_are_refused(arguments, words):
     fine = {"rate_segments_per_s": 100.0, "round_trip_s": 0.1, "buffer_segments": 10, "loss": 1e-3}
 
     with pytest.raises(ValueError, match=words):

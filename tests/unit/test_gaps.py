@@ -1,4 +1,4 @@
-"""Gaps of a series are named with their times, and filled as asked."""
+"""Gaps of a series are named with their times, and filled as requested."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_gaps_are_refused_with_their_times():
     assert "--gaps outage" in refused.value.remedy
 
 
-def test_of_many_gaps_the_first_are_named_and_the_rest_counted():
+def test_the_first_gaps_are_named_and_the_rest_counted():
     with pytest.raises(TraceError, match=r"in 6 gaps: 60 to 120 s, .*, 420 to 480 s and 2 more"):
         filled(MINUTES, with_gap(1, 3, 5, 7, 9, 11), "refuse", lost=-1, where="x")
 
 
-def test_a_held_gap_keeps_the_value_before_and_at_the_beginning_the_first():
+def test_a_held_gap_repeats_the_previous_value_or_at_the_start_the_first():
     found = filled(MINUTES, with_gap(0, 1, 5, 6), "hold", lost=-1, where="x")
 
     np.testing.assert_array_equal(found.values[:8], [2, 2, 2, 3, 4, 4, 4, 7])
@@ -64,7 +64,7 @@ def test_missing_rows_are_a_gap_that_begins_a_step_after_the_last_value():
     assert found.duration_s == 1200.0
 
 
-def test_missing_rows_and_values_beside_each_other_are_one_gap():
+def test_adjacent_missing_rows_and_values_are_one_gap():
     keep = np.delete(np.arange(20), [7, 8, 9])
     values = with_gap(6, 10)[keep]
 
@@ -72,7 +72,7 @@ def test_missing_rows_and_values_beside_each_other_are_one_gap():
     assert found.gaps_s.tolist() == [[360.0, 660.0]]
 
 
-def test_unequal_steps_are_changes_and_no_gaps():
+def test_unequal_steps_are_not_gaps():
     found = filled(np.array([0.0, 5, 6, 100, 1000]), np.arange(5.0), "refuse", lost=-1, where="x")
 
     assert found.gaps_s.size == 0
@@ -100,7 +100,7 @@ def test_refused(times, values, policy, said):
     left_out=st.sets(st.integers(1, 58)),
     policy=st.sampled_from(POLICIES[1:]),
 )
-def test_whatever_is_missing_the_rest_stays(values, left_out, policy):
+def test_gaps_leave_all_other_values_unchanged(values, left_out, policy):
     keep = [index for index in range(len(values)) if index not in left_out]
     times, known = np.array(keep, dtype=float), np.array([values[index] for index in keep])
     if np.isnan(known).all():

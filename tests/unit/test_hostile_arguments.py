@@ -23,7 +23,7 @@ import pytest
 from farlink import channels, models, tune
 from farlink.errors import FarlinkError
 
-# What only farlink itself calls: the checks of the models, readers of one line or one column of a log, words for reports.
+# Functions called only by farlink: checks of the models, readers of one line or one column of a log, words for reports.
 NOT_FOR_USERS = (
     "farlink.models.ranges",
     "farlink.channels.importers",
@@ -67,7 +67,7 @@ HOSTILE = {
     "object": object(),
     "ragged": [[1, 2], [3]],
 }
-# What no number, name or record is.
+# Values that are no valid number, name or record.
 NEVER_TAKEN = ("bytes", "complex", "texts", "objects", "dict", "object", "ragged")
 
 
@@ -94,7 +94,7 @@ def public_functions():
 
 @functools.cache
 def sane_calls():
-    """The first call of each public function that the examples of all docstrings come to."""
+    """The first call of each public function in the docstring examples."""
     calls = {}
     originals = {id(function): (name, function) for name, function in public_functions().items()}
 
@@ -139,7 +139,7 @@ def too_slow(*_):
 
 
 def outcome(function, bound, argument, value):
-    # Anew for each call: a function may use up a generator of random numbers.
+    # A new copy for each call: a function may advance a generator of random numbers.
     call = inspect.BoundArguments(bound.signature, {**copy.deepcopy(bound.arguments), argument: value})
     previous = signal.signal(signal.SIGALRM, too_slow)
     signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
@@ -158,7 +158,7 @@ def takes_any_collection(signature, argument):
     return str(signature.parameters[argument].annotation).startswith(("Mapping", "Iterable"))
 
 
-def test_every_public_function_has_a_sane_call():
+def test_every_public_function_has_an_example_call():
     missing = sorted(set(public_functions()) - set(sane_calls()))
 
     assert missing == [], "give these an example in their docstrings"
@@ -166,9 +166,9 @@ def test_every_public_function_has_a_sane_call():
 
 
 @pytest.mark.parametrize("name", sorted(public_functions()))
-def test_a_result_or_an_error_of_farlink(name):
+def test_hostile_arguments_give_a_result_or_a_farlink_error(name):
     function, bound = public_functions()[name], sane_calls()[name]
-    # Not those of any name or number: they are replaced as a whole, which no caller can do.
+    # Variadic arguments would be replaced as a whole, which no caller can do.
     single = [one for one in bound.signature.parameters.values() if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
     for argument in [one.name for one in single]:
         for kind, value in HOSTILE.items():
@@ -228,7 +228,7 @@ def test_unknown_and_missing_names_are_type_errors():
         models.arq.window_bytes(1.0)
 
 
-def test_numbers_of_any_kind_are_taken():
+def test_numbers_of_any_type_are_accepted():
     expected = models.arq.window_bytes(0.5, rate_bps=1e6)
     for rtt_s in (Decimal("0.5"), np.float32(0.5), np.array([0.5]), [0.5], (Decimal("0.5"),)):
         assert np.ravel(models.arq.window_bytes(rtt_s, rate_bps=np.int64(1_000_000)))[0] == expected

@@ -1,4 +1,4 @@
-"""Error rates that were simulated once are not simulated again."""
+"""Simulated error rates are cached and not simulated again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_same_simulation_is_run_once(simulations):
 
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"events": 5000}, {"packet_bits": 100}])
-def test_another_simulation_is_not_taken_for_it(other, simulations):
+def test_a_different_simulation_is_not_taken_from_the_cache(other, simulations):
     assert rate() != rate(**other)
     assert len(simulations) == 2
 
@@ -61,7 +61,7 @@ def kept_file(tmp_path):
         lambda text: text.replace('"bit_error_rate": [', '"bit_error_rate": [NaN, '),
     ],
 )
-def test_a_damaged_file_is_set_aside_and_simulated_again(simulations, tmp_path, caplog, damage):
+def test_a_damaged_cache_file_is_set_aside_and_simulated_again(simulations, tmp_path, caplog, damage):
     before = rate()
     kept = kept_file(tmp_path)
     whole = kept.read_text()
@@ -87,8 +87,8 @@ def test_a_damaged_file_is_set_aside_and_simulated_again(simulations, tmp_path, 
         ("extra", 1),
     ],
 )
-def test_a_file_with_numbers_that_cannot_be_is_not_believed(simulations, tmp_path, name, value):
-    """Its checksum is right, as somebody who means it would make it."""
+def test_a_cache_file_with_impossible_numbers_is_ignored(simulations, tmp_path, name, value):
+    """The checksum is valid, as in a deliberately forged file."""
     before = rate()
     kept = kept_file(tmp_path)
     lie = json.loads(kept.read_text())
@@ -100,7 +100,7 @@ def test_a_file_with_numbers_that_cannot_be_is_not_believed(simulations, tmp_pat
     assert len(simulations) == 2
 
 
-def test_what_other_code_has_kept_is_not_used(simulations, monkeypatch):
+def test_results_of_another_build_are_not_used(simulations, monkeypatch):
     before = rate()
     monkeypatch.setattr(_core, "__build__", "0" * 64)
 
@@ -108,13 +108,13 @@ def test_what_other_code_has_kept_is_not_used(simulations, monkeypatch):
     assert len(simulations) == 2
 
 
-def test_a_folder_that_cannot_be_written_does_no_harm(simulations, monkeypatch):
+def test_an_unwritable_cache_folder_is_ignored(simulations, monkeypatch):
     monkeypatch.setenv("FARLINK_CACHE", "/proc/nowhere")
     assert rate() == rate()
     assert len(simulations) == 2
 
 
-def test_what_was_interrupted_is_not_kept(simulations):
+def test_interrupted_simulations_are_not_cached(simulations):
     stopped = rate(max_bits=10**9, events=10**6, progress=lambda _done, _total: (_ for _ in ()).throw(KeyboardInterrupt))
     assert stopped.is_interrupted
     rate(max_bits=10**9, events=10**6, progress=lambda _done, _total: (_ for _ in ()).throw(KeyboardInterrupt))

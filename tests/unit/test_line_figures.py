@@ -1,4 +1,4 @@
-"""Curves on even axes and bars: what they show and what they leave out."""
+"""Curves on linear axes and bars: shown and omitted values."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_points_at_zero_are_drawn_on_an_even_axis():
     assert figure.axes[0].get_ylim()[0] == 0
 
 
-def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
+def test_a_logarithmic_axis_omits_values_that_are_not_positive():
     figure = lines([KIND, NOTHING], x_label="x", y_label="y", is_y_log=True)
 
     assert figure.axes[0].get_yscale() == "log"
     assert drawn_points(figure) == [[0.0, 5e-5, 1e-4], [1e-4]]
 
 
-def test_named_ticks_begin_with_zero():
+def test_named_ticks_start_at_zero():
     figure = lines([Line("a", [(0.0, 1.0, 0.0), (256.0, 2.0, 0.0)])], x_label="x", y_label="y", x_ticks=(0, 4, 256))
 
     ax = figure.axes[0]
@@ -54,13 +54,13 @@ def test_ordered_kinds_go_from_dark_to_light():
     assert lines([KIND], x_label="x", y_label="y").axes[0].containers[0][0].get_color() == COLOURS[0]
 
 
-def test_marked_heights_have_their_words():
+def test_marked_heights_have_labels():
     figure = lines([KIND], x_label="x", y_label="y", marked=[(1.0, "any scheme")])
 
     assert [text.get_text() for text in figure.axes[0].texts] == ["any scheme"]
 
 
-def test_bars_have_bounds_where_there_are_any():
+def test_bars_show_error_bars_where_intervals_exist():
     figure = bars([Bar("one", 3.0, 0.1, 2.5), Bar("other", 1.0, math.nan)], x_label="rounds", bound_words="bound")
 
     ax = figure.axes[0]

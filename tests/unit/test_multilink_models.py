@@ -52,7 +52,7 @@ def test_drops_slow_down_up_to_their_bound(share, loss, timeout_s, window):
     bound = float(call_drops.highest_drop_rate_hz(loss, timeout_s=timeout_s))
     none, some, most = call_drops.throughput([0.0, share * bound, bound], **setting)
 
-    # At the bound nothing is sent but a retransmission after each drop.
+    # At the bound only one retransmission is sent after each drop.
     assert most == pytest.approx(bound / (1 - loss))
     assert min(none, most) * (1 - 1e-9) <= some <= max(none, most) * (1 + 1e-9)
     with pytest.raises(ValueError, match=r"drop_rate_hz must be at most .* the timeouts would take longer"):
@@ -82,7 +82,7 @@ def rounds_with_drops(drop_rate_hz: float, loss: float, rtt_s: float, timeout_s:
     """Segments per second of rounds of a constant round trip; after a drop a sequence of timeouts, and slow start."""
     rng = np.random.default_rng(1)
     slow = window_in_round(np.arange(1, 30), is_whole=True)
-    # In the model a period has its timeouts within.
+    # In the model a period includes its timeouts.
     running_s = 1 / drop_rate_hz - timeout_s
     time, sent, window, number, threshold, drop = 0.0, 0, limit / 2, 0, 0.0, rng.exponential(running_s)
     while time < length_s:
@@ -161,7 +161,7 @@ def test_slow_fading_crosses_the_threshold_as_often_as_rice_says():
         assert float(errors.after_good * good / frame_s) == pytest.approx(crossings_hz, rel=1e-4)
 
 
-def test_fast_fading_is_independent_and_none_stays():
+def test_fast_fading_is_independent_and_slow_fading_persists():
     fast = fading.rayleigh_frames(10.0, doppler_hz=[1e3, 1e6], frame_s=1.0)
     assert fast.after_good == pytest.approx(1 - np.exp(-0.1), abs=1e-4)
     assert fast.after_bad == pytest.approx(1 - np.exp(-0.1), abs=2e-4)
@@ -170,7 +170,7 @@ def test_fast_fading_is_independent_and_none_stays():
 
 
 @given(st.floats(-5, 30), st.floats(1e-4, 100), st.integers(1, 100))
-def test_two_states_keep_their_share(margin_db, doppler, frames):
+def test_the_two_state_chain_has_the_stationary_share(margin_db, doppler, frames):
     errors = fading.rayleigh_frames(margin_db, doppler_hz=doppler, frame_s=0.1)
     share = float(fading.error_rate(errors))
     assert share == pytest.approx(-np.expm1(-(10 ** (-margin_db / 10))), rel=1e-6)
@@ -218,13 +218,13 @@ def test_go_back_n_is_that_of_random_frame_errors(frames, window, enter, stay, a
     times, lost = go_back_n(arq, 12_000)
 
     mean, deviation = float(rtt_mean_s(arq)), float(rtt_deviation_s(arq))
-    # Segments of two frames and more are independent but for the state they leave.
+    # Segments of two frames and more are independent except through the channel state at their end.
     assert mean == pytest.approx(times.mean(), abs=4 * deviation / np.sqrt(len(times)))
     # The standard error of a standard deviation, from the fourth moment.
     error = np.sqrt(np.var((times - times.mean()) ** 2) / len(times)) / (2 * times.std())
     assert deviation == pytest.approx(times.std(), abs=4 * error)
     loss = float(residual_loss(arq))
-    # Frames that are given up come in runs.
+    # Frames given up cluster.
     assert loss == pytest.approx(lost, abs=6 * np.sqrt(max(loss, 1e-12) / 12_000))
     for failures in (0, 1, 3):
         limit = 0.5 + 0.2 * (frames + window * failures)
@@ -236,7 +236,7 @@ def test_go_back_n_is_that_of_random_frame_errors(frames, window, enter, stay, a
 
 @settings(max_examples=40)
 @given(st.floats(0.001, 0.5), st.floats(0.001, 0.9), st.integers(1, 40), st.integers(1, 10))
-def test_many_attempts_are_as_good_as_no_limit(enter, stay, frames, window):
+def test_many_attempts_approach_no_limit(enter, stay, frames, window):
     errors = FrameErrors(enter, stay)
     never, late = (GoBackN(frames, window, 0.2, errors, attempts=attempts) for attempts in (None, 600))
     assert float(rtt_mean_s(late)) == pytest.approx(float(rtt_mean_s(never)))
@@ -267,14 +267,14 @@ def test_round_trips_shrink_with_signal_and_speed_and_grow_with_the_rate_of_the_
         assert np.all(np.diff(quantity(arq(margins))) < 0)
     assert float(rtt_mean_s(arq(60.0))) == pytest.approx(1.0 + 25 * 0.2, rel=1e-3)
     assert np.all(np.diff(residual_loss(arq(margins, attempts=4))) < 0)
-    # The slower the movement, the longer the fades: repetitions fail again, while fewer segments meet a fade at all.
+    # Slower movement gives longer fades: retransmissions fail again, but fewer segments meet a fade.
     speeds = np.array([0.0005, 0.002, 0.005, 0.01])
     assert np.all(np.diff(rtt_deviation_s(arq(10.0, speed_mps=speeds))) < 0)
     assert np.all(np.diff(rtt_mean_s(arq(10.0, speed_mps=speeds))) > 0)
-    # Fades as long as the attempts lose most.
+    # Losses are highest when fades last as long as the attempts.
     given_up = residual_loss(arq(10.0, speed_mps=np.array([0.0005, 0.005, 0.1]), attempts=4))
     assert given_up[1] > given_up[0] > given_up[2]
-    # A timer of the mean and four deviations goes off most where fades are long.
+    # A timer of the mean and four deviations expires most often with long fades.
     slow, fast = arq(10.0, speed_mps=0.002), arq(10.0, speed_mps=1.0)
     late = [float(outlasts(link, limit_s=rtt_mean_s(link) + 4 * rtt_deviation_s(link))) for link in (slow, fast)]
     assert late[0] > 0.005 > 0.002 > late[1] > 0
@@ -315,12 +315,12 @@ def test_round_trips_shrink_with_signal_and_speed_and_grow_with_the_rate_of_the_
         ),
     ],
 )
-def test_what_lies_outside_its_range_is_refused(call, words):
+def test_values_out_of_range_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
 
 
-def test_what_parts_two_frames_is_one_less_the_size_of_their_correlation():
+def test_distance_of_two_frames_is_one_minus_their_absolute_correlation():
     special = pytest.importorskip("scipy.special")
     # Where J_0 is negative and where it is positive, on either side of where the series takes over.
     phase = np.concatenate((np.linspace(0.0, 60.0, 400), np.geomspace(60.0, 1e5, 200)))

@@ -1,4 +1,4 @@
-"""Whole files with a few bytes changed, cut out or put in: each is read, or refused in the words of farlink."""
+"""Valid files with a few bytes changed, removed or inserted: each is read, or refused with a farlink error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ often = settings(max_examples=80, suppress_health_check=[HealthCheck.function_sc
 
 @pytest.fixture(autouse=True)
 def _bounded():
-    """No more address space than now and 4 GB: who believes a size fails."""
+    """Limit the address space to 4 GB more than now, so that a reader that trusts a forged size fails."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -105,7 +105,7 @@ def read_or_refused(read) -> None:
 @pytest.mark.parametrize("name", TEXTS)
 @often
 @given(data=st.data())
-def test_text(tmp_path, name, data):
+def test_mutated_text_is_imported_or_refused(tmp_path, name, data):
     (tmp_path / name).write_bytes(data.draw(changed(TEXTS[name])))
     read_or_refused(lambda: cache.import_file(tmp_path / name))
 
@@ -113,7 +113,7 @@ def test_text(tmp_path, name, data):
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 @often
 @given(data=st.data(), trace=st.sampled_from(list(traces())))
-def test_trace(tmp_path, suffix, data, trace):
+def test_mutated_trace_is_read_or_refused(tmp_path, suffix, data, trace):
     from farlink.channels import parquet
 
     if suffix == ".parquet":
@@ -126,7 +126,7 @@ def test_trace(tmp_path, suffix, data, trace):
 @pytest.mark.parametrize("name", ["a.mat", "a.h5", "a.nc"])
 @rarely
 @given(data=st.data())
-def test_numbers(tmp_path, name, data):
+def test_mutated_numbers_are_read_or_refused(tmp_path, name, data):
     (tmp_path / name).write_bytes(data.draw(changed(measured(name))))
     read_or_refused(lambda: cache.import_file(tmp_path / name))
 
@@ -167,7 +167,7 @@ def pcapng() -> bytes:
 @pytest.mark.parametrize("whole", [pcap(), pcapng()], ids=["pcap", "pcapng"])
 @often
 @given(data=st.data())
-def test_capture(tmp_path, whole, data):
+def test_mutated_capture_is_read_or_refused(tmp_path, whole, data):
     path = tmp_path / "a.pcap"
     path.write_bytes(data.draw(changed(whole)))
 
@@ -181,7 +181,7 @@ def test_capture(tmp_path, whole, data):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 @often
 @given(data=st.data())
-def test_log(tmp_path, name, data):
+def test_mutated_log_is_read_or_refused(tmp_path, name, data):
     lines = [("2026-07-04T12:00:03Z", "m", "connected"), ("2026-07-04T12:10:03Z", "m", "dropped")]
     keys = ("time", "link", "event")
     if name == "a.csv":
@@ -194,7 +194,7 @@ def test_log(tmp_path, name, data):
 
 @often
 @given(data=st.data())
-def test_table(tmp_path, data):
+def test_mutated_table_is_read_or_refused(tmp_path, data):
     row = {"share": 1.0, "flows": 1, "cn0_dbhz": 60.0, "status": "ok", "step": 1}
     path = tmp_path / "t.json"
     path.write_bytes(data.draw(changed(json.dumps({"rows": [row]}).encode())))
@@ -210,7 +210,7 @@ FOUND = {
 
 @often
 @given(data=st.data())
-def test_kept_rate(data):
+def test_mutated_cached_rate_is_read_or_ignored(data):
     whole = json.dumps({"key": "k", "found": FOUND, "sha256": kept_rates._digest("k", FOUND)}).encode()
     assert kept_rates.parse(whole, "k") == (FOUND, "")
 
@@ -221,7 +221,7 @@ def test_kept_rate(data):
 
 @often
 @given(name=st.sampled_from(sorted(FOUND)), value=st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists))
-def test_kept_rate_with_a_checksum_of_its_own(name, value):
+def test_mutated_cached_rate_with_a_valid_checksum_is_read_or_ignored(name, value):
     lie = {**FOUND, name: value}
     try:
         content = json.dumps({"key": "k", "found": lie, "sha256": kept_rates._digest("k", lie)}).encode()
@@ -239,8 +239,8 @@ def test_kept_rate_with_a_checksum_of_its_own(name, value):
 
 @often
 @given(trace=st.sampled_from(list(traces())), data=st.data())
-def test_the_core_and_python_read_the_same(tmp_path, trace, data):
-    """What Python takes for a trace that a link can play, the engine plays."""
+def test_the_core_and_python_accept_the_same_traces(tmp_path, trace, data):
+    """The engine replays every trace that Python accepts."""
     path = tmp_path / "a.npz"
     path.write_bytes(data.draw(changed(trace.to_bytes())))
     where = {"rate": "rate_bps", "power": "channel"}.get(trace.kind)

@@ -1,4 +1,4 @@
-"""Pages of results: what is marked in them is what their programs write, and a page that does not fit stays as it is."""
+"""Pages of results: their marks are those that their programs write, and a page with wrong marks is left unchanged."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def page() -> ModuleType:
 
 
 def written_by(program: str) -> set[str]:
-    """Names of the values in a program's calls of `page.write` and in what its functions that return `Said` return."""
+    """Names of the values that a program passes to `page.write`, directly or from functions that return `Values`."""
     names: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / "docs" / f"{program}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "page.write":
             names |= {one.arg for one in node.keywords if one.arg not in (None, "change", "only")}
-        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) in ("Said", "page.Said"):
+        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) in ("Values", "page.Values"):
             values = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
             names |= {ast.literal_eval(key) for value in values if isinstance(value, ast.Dict) for key in value.keys}
     return names
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_marks_of_a_page_are_what_its_program_writes(page, name):
+def test_a_page_has_exactly_the_marks_that_its_program_writes(page, name):
     text = (ROOT / "docs" / "validation" / name).read_text(encoding="utf-8")
 
     assert {mark["name"] for mark in page.MARK.finditer(text)} == set.union(*map(written_by, PROGRAMS[name]))
@@ -61,15 +61,15 @@ def test_every_mark_of_a_page_is_closed(page, name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_no_line_begins_with_a_mark_and_goes_on(name):
-    # Markdown takes a line that begins with a comment for HTML as a whole.
+def test_no_line_of_text_starts_with_a_mark(name):
+    # Markdown takes a whole line that begins with a comment for HTML.
     text = (ROOT / "docs" / "validation" / name).read_text(encoding="utf-8")
 
     assert re.findall(r"^ *(?:- )?<!--= [^>\n]*-->[^\n]+", text, flags=re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("program", [programs[0] for programs in PROGRAMS.values()])
-def test_a_program_has_help(program):
+def test_page_programs_have_help(program):
     done = subprocess.run(
         [sys.executable, f"docs/{program}.py", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -96,7 +96,7 @@ def test_values_replace_what_stands_between_marks(page):
         (TEXT.replace("= cells", "= 2 cells"), {"rows": ""}, "<!--= 2 cells --> after the beginning"),
     ],
 )
-def test_a_page_that_does_not_fit_stays_as_it_is(page, monkeypatch, tmp_path, text, said, message):
+def test_a_page_with_wrong_marks_is_left_unchanged(page, monkeypatch, tmp_path, text, said, message):
     monkeypatch.setattr(page, "VALIDATION", tmp_path)
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Verdicts, and that every paper of the registry is what the command needs."""
+"""Verdicts, and the papers of the registry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHECK_KEYS = ["paper", "item", "cell", "printed", "engine", "value", "ci95", "ve
         (math.nan, 0.0, Verdict.UNDECIDED),
     ],
 )
-def test_printed_digits_are_the_tolerance(mean, half_width, verdict):
+def test_the_tolerance_follows_from_the_printed_digits(mean, half_width, verdict):
     assert number(Estimate(mean, half_width), "2.7") is verdict
 
 
@@ -55,11 +55,11 @@ def test_relative_tolerance_widens_the_band():
         (0.5, math.nan, Verdict.UNDECIDED),
     ],
 )
-def test_claim_holds_if_the_whole_interval_does(mean, half_width, verdict):
+def test_a_claim_holds_only_if_it_holds_over_the_whole_interval(mean, half_width, verdict):
     assert claim(Estimate(mean, half_width), at_least=0.35, at_most=0.65) is verdict
 
 
-def test_the_cause_is_named_only_where_something_differs():
+def test_a_cause_is_named_only_for_a_difference():
     wrong, right = (claimed("i", "c", "p", Estimate(x), at_least=1, rule="rule", cause="cause") for x in (0.5, 1.5))
 
     assert wrong.note == "rule; cause"
@@ -76,7 +76,7 @@ def test_a_check_as_json_has_the_keys_of_the_contract():
     assert content["ci95"] is None
 
 
-def test_a_choice_made_on_the_numbers_compared_is_no_agreement():
+def test_a_setting_fitted_to_the_compared_numbers_is_not_agreement():
     made = [
         Check("i", "c", 1.0, "packet", Estimate(1.0, 0.1), verdict, "within 10 %").fitted("the timer was chosen on it")
         for verdict in Verdict
@@ -93,7 +93,7 @@ def test_a_closed_form_has_no_interval_and_equal_runs_have_one_of_no_width():
     assert Check("i", "c", 1.0, "model", Estimate(1.0, 0.2), Verdict.AGREES, "").to_dict("k")["ci95"] == 0.2
 
 
-def test_a_ratio_to_nothing_is_unknown():
+def test_a_ratio_to_zero_is_unknown():
     assert math.isnan(ratio(Estimate(1.0), Estimate(0.0)).mean)
 
 

@@ -1,4 +1,4 @@
-"""The pass of a scenario beside the same circular orbit propagated by SGP4, seen from a station on an ellipsoid that turns."""
+"""The pass of a scenario against SGP4 with the same circular orbit, seen from a station on a rotating ellipsoid."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def simulated_pass(altitude_m, inclination_deg, highest_deg, run_s):
         pytest.param(8062e3, 0.0, 0.0, 24, 0.003, id="meo over the equator"),
         pytest.param(8062e3, 0.0, 30.0, 24, 0.003, id="meo over the equator, from 30 degrees north"),
         pytest.param(15_000e3, 30.0, 20.0, 48, 0.04, id="meo"),
-        # Passes of six hours: the track is no great circle any more, as the reference says.
+        # In passes of six hours the track is no longer a great circle, as the reference says.
         pytest.param(20_180e3, 55.0, 40.0, 48, 0.2, id="navigation satellite"),
         pytest.param(20_180e3, 55.0, 0.0, 48, 0.08, id="navigation satellite, from the equator"),
     ],

@@ -1,4 +1,4 @@
-"""Results of peers' cells: the newest of each is kept, and only what passed with the same code is left out."""
+"""Results of peer cells: the newest of each is kept, and only cells that passed with the same code are skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def result(cell: str = "test_ns2.py::test_a[b]", **changes: object) -> Result:
     return replace(usual, **changes)  # type: ignore[arg-type]
 
 
-def test_a_newer_result_takes_the_place_of_the_older(tmp_path: Path) -> None:
+def test_a_newer_result_replaces_the_older(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     results.keep(result(outcome="failed"), file)
     results.keep(result("other"), file)
@@ -34,14 +34,14 @@ def test_a_newer_result_takes_the_place_of_the_older(tmp_path: Path) -> None:
     ("changes", "done"),
     [({}, True), ({"outcome": "failed"}, False), ({"outcome": "skipped"}, False), ({"code": "older"}, False)],
 )
-def test_only_what_passed_with_the_same_code_is_left_out(changes: dict[str, str], done: bool) -> None:
+def test_only_cells_that_passed_with_the_same_code_are_skipped(changes: dict[str, str], done: bool) -> None:
     one = result(**changes)
 
     assert results.is_done(one.cell, {one.cell: one}) is done
     assert not results.is_done("another", {one.cell: one})
 
 
-def test_the_peers_side_is_part_of_the_fingerprint() -> None:
+def test_the_peer_programs_are_part_of_the_fingerprint() -> None:
     names = {path.relative_to(results.ROOT).as_posix() for path in results._peer_files()}
 
     assert {"tests/peers/ns2/dumbbell.tcl", "benches/ns3/corrections.h", "tests/peers/cells.py"} <= names
@@ -58,7 +58,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
         results.read(file)
 
 
-def test_the_file_of_the_project_can_be_read() -> None:
+def test_the_committed_results_can_be_read() -> None:
     for one in results.read():
         assert one.outcome in ("passed", "failed", "skipped")
         assert one.peer in ("ns-2", "ns-3", "libfec")

@@ -1,4 +1,4 @@
-"""Received power from CSV, MATLAB, HDF5 and NetCDF: units, times and gaps; what cannot be read is refused by sample."""
+"""Received power from CSV, MATLAB, HDF5 and NetCDF: units, times and gaps; errors name the sample."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SAME = {
 
 
 @pytest.mark.parametrize(("text", "said"), SAME.values(), ids=SAME)
-def test_every_way_of_writing_it_gives_the_same(tmp_path, text, said):
+def test_every_spelling_of_the_same_series_imports_alike(tmp_path, text, said):
     trace = imported(tmp_path, "power.csv", text, **said)
 
     assert trace.kind == "power"
@@ -111,7 +111,7 @@ def test_matlab_vector_with_a_rate(tmp_path):
     np.testing.assert_array_equal(trace["power_w"], POWER_W)
 
 
-def test_matlab_structure_and_its_own_rate(tmp_path):
+def test_matlab_structure_with_its_sample_rate(tmp_path):
     record = {"power_dbm": DBM, "fs": 1000.0, "temperature": np.arange(5.0), "note": "windy"}
     trace = imported(tmp_path, "record.mat", matlab(rec=record))
 
@@ -119,13 +119,13 @@ def test_matlab_structure_and_its_own_rate(tmp_path):
     assert trace.duration_s == pytest.approx(0.005)
 
 
-def test_matlab_matrix_has_a_column_each(tmp_path):
+def test_matlab_matrix_is_read_by_columns(tmp_path):
     trace = imported(tmp_path, "m.mat", matlab(x=np.c_[TIME_S, POWER_W]), unit="W", column="x:2", time_column="x:1")
 
     np.testing.assert_array_equal(trace["power_w"], POWER_W)
 
 
-def test_matlab_7_3_is_hdf5(tmp_path):
+def test_matlab_7_3_is_read_as_hdf5(tmp_path):
     def build(root):
         root["power_w"] = POWER_W.reshape(1, -1)
         root["fs"] = np.array([[1000.0]])
@@ -217,7 +217,7 @@ def test_relative_power_is_marked(tmp_path):
     assert trace["power_w"].tolist() == [0.9, 1.1]
 
 
-def test_no_light_in_decibels_is_no_power(tmp_path):
+def test_minus_infinity_dbm_is_zero_power(tmp_path):
     assert imported(tmp_path, "p.csv", "power_dbm\n-30\n-inf\n", sample_rate_hz=1.0)["power_w"].tolist() == [1e-6, 0]
 
 
@@ -270,7 +270,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "content", "said", "message", "remedy"), REFUSED, ids=[row[3] for row in REFUSED])
-def test_what_cannot_be_read_is_refused(tmp_path, name, content, said, message, remedy):
+def test_unreadable_files_are_refused(tmp_path, name, content, said, message, remedy):
     if name.endswith((".mat", ".nc")):
         pytest.importorskip("scipy")
     if name.endswith(".h5"):
@@ -282,14 +282,14 @@ def test_what_cannot_be_read_is_refused(tmp_path, name, content, said, message, 
     assert remedy in caught.value.remedy
 
 
-def test_a_file_without_the_power_that_is_wanted_is_refused(tmp_path):
+def test_a_file_without_the_requested_column_is_refused(tmp_path):
     text = np.full((40, 40), 1.0)
     for name, content in (("a.mat", matlab(x=text)), ("a.h5", hdf5(lambda root: root.create_dataset("x", data=text)))):
         with pytest.raises(TraceError, match="no column of numbers"):
             imported(tmp_path, name, content, **SAID)
 
 
-def test_a_trace_takes_no_hints(tmp_path):
+def test_a_trace_file_refuses_import_options(tmp_path):
     from farlink.channels.trace_file import write
 
     path = write(imported(tmp_path, "p.csv", "power_w\n1\n2\n", **SAID), tmp_path / "p.npz")
@@ -304,7 +304,7 @@ def test_a_trace_takes_no_hints(tmp_path):
     unit=st.sampled_from([("W", 1.0), ("mW", 1e3), ("uW", 1e6), ("nW", 1e9), ("pW", 1e12)]),
     kind=st.sampled_from(["csv", "mat", "h5"]),
 )
-def test_what_is_written_is_imported(tmp_path, power_w, rate_hz, unit, kind):
+def test_a_written_trace_is_imported_unchanged(tmp_path, power_w, rate_hz, unit, kind):
     stored = np.array(power_w) * unit[1]
     if kind == "csv":
         content = "x\n" + "".join(f"{value!r}\n" for value in stored.tolist())
@@ -334,7 +334,7 @@ def test_noise_is_imported_or_refused(tmp_path, head, data, said):
     assert refusal is None or (refusal.remedy and "\n" not in refusal.message + refusal.remedy)
 
 
-# Another process reads each of these.
+# Each of these is read in another process.
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), byte=st.integers(0, 255))
 def test_a_damaged_matlab_file_is_imported_or_refused(tmp_path, cut, byte):
@@ -359,7 +359,7 @@ def test_a_file_that_crashes_the_reader_is_refused(tmp_path, monkeypatch):
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), kind=st.sampled_from(["h5", "nc"]), byte=st.integers(0, 255))
 def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
-    """In this process, which such damage does not end; `test_mutated_files` reads as users do."""
+    """Read in this process, which survives such damage; `test_mutated_files` reads in another process, as users do."""
     importer = {"h5": importers.hdf5, "nc": importers.netcdf}[kind]
     made = {
         "h5": lambda: hdf5(lambda root: root.create_dataset("power_w", data=POWER_W)),

@@ -1,4 +1,4 @@
-"""What a command says while it works, and only on a terminal."""
+"""Progress messages of commands, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "is_told"), [(Terminal(), True), (io.StringIO(), False)])
-def test_long_work_without_a_measure_says_what_is_done(stream, is_told, monkeypatch):
+def test_long_work_of_unknown_length_is_announced(stream, is_told, monkeypatch):
     monkeypatch.setattr(progress, "_QUIET_S", 0.05)
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
@@ -30,7 +30,7 @@ def test_long_work_without_a_measure_says_what_is_done(stream, is_told, monkeypa
     assert ("drawing" in stream.getvalue()) is is_told
 
 
-def test_short_work_says_nothing(monkeypatch):
+def test_short_work_prints_no_progress(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
 

@@ -1,4 +1,4 @@
-"""What a notebook meets: short texts of objects, packages as attributes, and FarlinkError for every bad value."""
+"""The API in a notebook: short reprs, packages as attributes, and FarlinkError for every bad value."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_importing_farlink_imports_nothing_heavy():
     assert done.stdout == "[]\n"
 
 
-def test_texts_are_short(result, series):
+def test_reprs_are_short(result, series):
     assert repr(result).startswith("Result Scenario: 2 points, 1 flow, 4 runs")
     assert "1e-7" in repr(result)
     assert "cwnd" in repr(series)
@@ -72,7 +72,7 @@ def test_texts_are_short(result, series):
         lambda columns: st.lists(st.lists(st.text(max_size=100), min_size=columns, max_size=columns), min_size=1, max_size=50)
     ),
 )
-def test_a_short_table_is_short_whatever_it_holds(title, table):
+def test_a_shortened_table_is_short_whatever_it_holds(title, table):
     text = short_table(title, table[0], table[1:], "rows has all")
 
     assert len(text) < 2000
@@ -80,7 +80,7 @@ def test_a_short_table_is_short_whatever_it_holds(title, table):
     assert ("more row" in text.splitlines()[-1]) is (len(table) > 9) or len(table) <= 9
 
 
-def test_numpy_is_taken(result):
+def test_numpy_values_are_accepted(result):
     arrays = {**SCENARIO, "runs": np.int64(2), "grid": {"link.channel.ber": np.array([1e-7, 1e-6])}}
 
     assert farlink.run(arrays).summary() == result.summary()
@@ -128,19 +128,19 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=BAD)
-def test_a_bad_value_is_a_farlink_error_or_taken(call, value, result, series):
+def test_a_bad_value_is_accepted_or_raises_a_farlink_error(call, value, result, series):
     with suppress(FarlinkError):
         CALLS[call](value, result, series)
 
 
-def test_a_run_that_there_is_not_is_refused():
+def test_a_nonexistent_run_is_refused():
     with pytest.raises(FarlinkError, match="run 99 does not exist") as caught:
         farlink.trace_run(SCENARIO, run=99)
 
     assert caught.value.remedy == "the scenario has runs 0 to 1"
 
 
-def test_names_that_are_not_known_are_value_errors_too(result, series):
+def test_unknown_names_also_raise_value_error(result, series):
     for wrong in (lambda: result.plot("nope"), lambda: series.plot("nope"), lambda: result.table("nope")):
         with pytest.raises(FarlinkError, match="'nope'") as caught:
             wrong()

@@ -1,4 +1,4 @@
-"""Link budgets by hand, and what rain does to the noise."""
+"""Link budgets against hand calculation, and the effect of rain on the noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from farlink.channels.rain.series import cn0_trace
 from farlink.errors import TraceError
 
 
-def test_budget_by_hand():
+def test_budget_matches_hand_calculation():
     # 36,000 km at 12 GHz: 20 lg(36000) = 91.126, 20 lg(12) = 21.584, and 92.448 for km and GHz: 205.157 dB.
     budget = LinkBudget(50.0, 15.0, 12e9, 36_000e3, gas_loss_db=0.3, other_loss_db=1.2)
 
@@ -46,21 +46,21 @@ def test_refused_budgets(values, said):
         ).clear_sky_dbhz
 
 
-def test_noise_rise_by_hand():
-    # Behind 3.0103 dB half the sky is seen: 275/2 + 2.7/2 - 2.7 = 136.15 K more.
+def test_noise_rise_matches_hand_calculation():
+    # Through 3.0103 dB the antenna sees half rain, half sky: 275/2 + 2.7/2 - 2.7 = 136.15 K more.
     rise_db = noise_rise_db(10 * math.log10(2), system_temperature_k=136.15)
 
     assert float(rise_db) == pytest.approx(10 * math.log10(2))
 
 
 @given(attenuation_db=st.floats(0, 100), more_db=st.floats(0.001, 50), system_k=st.floats(10, 3000), gas_db=st.floats(0, 5))
-def test_noise_rises_with_rain_up_to_that_of_the_rain(attenuation_db, more_db, system_k, gas_db):
+def test_noise_rises_with_rain_up_to_the_rain_temperature(attenuation_db, more_db, system_k, gas_db):
     low, high = noise_rise_db([attenuation_db, attenuation_db + more_db], system_temperature_k=system_k, gas_loss_db=gas_db)
 
     assert 0 <= low <= high <= 10 * math.log10(1 + 275 / system_k)
 
 
-def test_no_rain_is_clear_sky():
+def test_without_rain_cn0_is_that_of_clear_sky():
     sky = ClearSky(90.0, system_temperature_k=150.0, gas_loss_db=0.7)
 
     assert float(sky.under(0.0)) == 90.0
@@ -72,7 +72,7 @@ def test_a_system_without_noise_is_refused():
         noise_rise_db(3.0, system_temperature_k=0.0)
 
 
-def test_a_trace_has_an_entry_per_change_only():
+def test_a_trace_has_one_entry_per_change():
     attenuation_db = np.array([0.0, 0, 0, 2, 2, np.inf, 0, 0])
     trace = cn0_trace(np.arange(8.0), attenuation_db, ClearSky(80.0), duration_s=8.0, meta={"title": "t"})
 
@@ -82,6 +82,6 @@ def test_a_trace_has_an_entry_per_change_only():
 
 
 @pytest.mark.parametrize("bad", [-0.1, math.nan])
-def test_attenuation_that_is_none_is_refused_with_its_time(bad):
+def test_invalid_attenuation_is_refused_with_its_time(bad):
     with pytest.raises(TraceError, match=rf"an attenuation of {bad:g} dB at 20 s"):
         cn0_trace(np.array([0.0, 10, 20]), np.array([0.0, 1, bad]), ClearSky(80.0), duration_s=30.0, meta={})

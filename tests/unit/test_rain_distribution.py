@@ -1,4 +1,4 @@
-"""Distributions of rain attenuation, the process behind them, and that a drawn series has what was asked of it."""
+"""Distributions of rain attenuation, the underlying process, and that synthetic series follow both."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_share_and_attenuation_are_each_others_inverse(distribution, share):
 
 
 @given(distribution=distributions())
-def test_points_are_met_and_order_is_kept(distribution):
+def test_the_distribution_passes_its_points_and_is_monotone(distribution):
     fine = np.geomspace(distribution.percent[0] / 10, distribution.rain_percent, 200)
 
     np.testing.assert_allclose(distribution.exceeded_db(distribution.percent), distribution.attenuation_db, rtol=1e-9)
@@ -48,7 +48,7 @@ def test_points_are_met_and_order_is_kept(distribution):
     assert float(distribution.exceeded_db(distribution.rain_percent)) == 0
 
 
-def test_a_lognormal_distribution_is_found_again():
+def test_a_lognormal_distribution_is_recovered():
     true = Distribution([0.01, 5.0], np.exp(-0.9 + 1.1 * stats.norm.isf(np.array([0.01, 5.0]) / 7)), 7.0)
     percent = np.geomspace(0.001, 6.9, 50)
 
@@ -109,7 +109,7 @@ def test_rain_too_rare_for_a_fit_is_refused():
 
 @pytest.mark.parametrize("step_s", [1.0, 60.0])
 @pytest.mark.parametrize("parts", [first_order(2e-4), TWO_SCALES], ids=["first-order", "two-scales"])
-def test_process_is_standard_from_the_first_sample(parts, step_s):
+def test_process_has_standard_normal_samples_from_the_first(parts, step_s):
     ends = np.array([normal_process(20, step_s, parts, np.random.default_rng(seed))[[0, -1]] for seed in range(4000)])
 
     # Five standard errors of a mean, and of a variance, of 4000.
@@ -129,7 +129,7 @@ def test_first_order_forgets_exponentially(step_s, rate_per_s, seed):
     assert abs(np.mean(innovation[1:] * innovation[:-1])) / innovation.var() < 5 / math.sqrt(200_000)
 
 
-def test_two_scales_correlate_as_their_parts_do():
+def test_correlation_of_two_scales_is_that_of_their_parts():
     lag_s, steps = 600.0, 10
     runs = []
     for seed in range(40):
@@ -145,7 +145,7 @@ def test_two_scales_correlate_as_their_parts_do():
     assert found == pytest.approx(wanted / (weights @ weights + 2 * weights.prod() * common), abs=4 * error + 1e-3)
 
 
-def test_series_of_years_meet_the_distribution_and_those_less_an_offset_do_not():
+def test_long_series_meet_the_distribution_only_without_an_offset():
     percent = np.array([0.1, 0.3, 1.0, 3.0])
     levels = LOUVAIN.exceeded_db(percent)
     shares = {name: [] for name in ("prediction", "offset-lognormal")}

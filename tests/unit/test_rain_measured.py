@@ -1,4 +1,4 @@
-"""Attenuation from levels, brought to another path, and what is refused."""
+"""Attenuation from levels, its transfer to another path, and refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_missing_levels_stay_missing_and_leave_the_rest_alone():
 
 
 @given(offset_db=st.floats(-100, 100))
-def test_the_level_itself_does_not_matter(offset_db):
+def test_a_constant_offset_of_the_level_does_not_matter(offset_db):
     _, loss_db = levels_with_a_shower()
 
     np.testing.assert_allclose(
@@ -69,7 +69,7 @@ def test_the_level_itself_does_not_matter(offset_db):
 # Files.
 
 
-def test_levels_in_text_are_read_and_what_loggers_write_for_nothing_is_missing(tmp_path):
+def test_levels_in_text_are_read_and_placeholders_count_as_missing(tmp_path):
     levels = [[60 * k, -53 if 300 <= k < 320 else -45, 15] for k in range(600)]
     levels[200][1], levels[310][2] = -99.9, 255
     found = read(tmp_path, "time_s,rsl,tsl\n" + "".join(f"{','.join(map(str, row))}\n" for row in levels))
@@ -79,14 +79,14 @@ def test_levels_in_text_are_read_and_what_loggers_write_for_nothing_is_missing(t
     assert np.count_nonzero(found.attenuation_db == 8) == 19
 
 
-def test_attenuation_in_text_is_taken_as_it_is(tmp_path):
+def test_attenuation_in_text_is_read_unchanged(tmp_path):
     found = read(tmp_path, "time_s,rsl,attenuation_db\n0,-40,0\n60,-42,2\n120,-40,\n")
 
     np.testing.assert_array_equal(found.attenuation_db, [0, 2, np.nan])
     assert found.frequency_hz is None
 
 
-def test_channels_in_hdf5_say_what_link_they_are(tmp_path):
+def test_hdf5_channels_carry_the_parameters_of_their_link(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "links.h5", "w") as file:
         link = file.create_group("cml_7")
@@ -171,7 +171,7 @@ def test_the_same_path_at_the_same_frequency_has_the_same_rain():
     attenuation_db = np.array([0.0, 1.0, 5.0, 20.0])
     found = to_slant_path(attenuation_db, ground, wanted)
 
-    # By hand: the coefficients of a path at 30 degrees are nearly, but not quite, those of a level one.
+    # By hand: the coefficients at 30 degrees differ slightly from those of a horizontal path.
     k, alpha = specific_attenuation(19.7e9, tilt_deg=90.0)
     k_up, alpha_up = specific_attenuation(19.7e9, elevation_deg=30.0, tilt_deg=90.0)
     rate = rain_rate_mm_per_h(attenuation_db, ground)
@@ -180,14 +180,14 @@ def test_the_same_path_at_the_same_frequency_has_the_same_rain():
     np.testing.assert_allclose(found, attenuation_db, rtol=0.05)
 
 
-def test_measured_link_has_the_fades_that_its_description_states():
+def test_measured_link_has_the_fades_stated_in_its_description():
     if not DATA.is_dir():
         pytest.skip(f"{DATA} is missing: set FARLINK_DATA to the directory of the measured data")
     pytest.importorskip("h5py")
     found = read_measured(load_one(DATA / "one_cml.h5", None, Hints(column="cml_0/channel_1")))
 
-    # The description takes the excess over one level for the whole month: 1.0, 4.7 and 7.5 dB at 90, 99 and 99.9 %. Dry minutes
-    # and drifts count for nothing here.
+    # The description uses the excess over one level for the whole month: 1.0, 4.7 and 7.5 dB at 90, 99 and 99.9 %. Here dry
+    # minutes and drifts count as zero.
     known = found.attenuation_db[np.isfinite(found.attenuation_db)]
     quantiles = np.quantile(known, [0.9, 0.99, 0.999])
     assert np.all(quantiles < [1.0, 4.7, 7.5])

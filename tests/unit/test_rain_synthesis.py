@@ -1,4 +1,4 @@
-"""``synthetic:rain``: what is drawn is labelled, the same for the same seed, and what the prediction says."""
+"""``synthetic:rain``: series are labelled, reproducible by seed, and follow the prediction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _itur():
 
 
 @pytest.mark.usefixtures("_itur")
-def test_name_is_drawn_once_into_the_cache_and_labelled():
+def test_a_named_series_is_generated_once_cached_and_labelled():
     path = resolve(f"{NAME}&duration_s=86400&step_s=60&seed=3")
     first = path.stat().st_mtime_ns
     trace = read(path)
@@ -39,7 +39,7 @@ def test_name_is_drawn_once_into_the_cache_and_labelled():
 
 
 @pytest.mark.usefixtures("_itur")
-def test_budget_gives_what_its_clear_sky_gives():
+def test_a_budget_and_its_clear_sky_cn0_give_the_same_series():
     budget = {"eirp_dbw": 55, "g_over_t_dbk": 20, "range_m": 38.5e6}
     by_budget = rain.settle({**SITE, **budget, "step_s": 60}, duration_s=1e6).draw()
     clear_dbhz = by_budget.meta["clear_sky_dbhz"]
@@ -86,12 +86,12 @@ def test_refused_names(text, said, remedy):
     assert remedy in refused.value.remedy
 
 
-def test_rain_is_no_power():
+def test_a_rain_series_is_refused_as_received_power():
     with pytest.raises(TraceError, match="a cn0 trace, where power is wanted"):
         resolve(NAME, kinds=("power",))
 
 
-def test_what_is_missing_is_said(monkeypatch):
+def test_the_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "itur", None)
     monkeypatch.setitem(sys.modules, "itur.models.itu837", None)
 
@@ -107,13 +107,13 @@ def test_a_place_without_rain_is_refused():
 
 
 @pytest.mark.usefixtures("_itur")
-def test_where_the_prediction_turns_over_it_is_extrapolated():
+def test_the_prediction_is_extrapolated_beyond_its_turning_point():
     tropics = {"latitude_deg": 3.133, "longitude_deg": 101.7, "elevation_deg": 10, "frequency_hz": 50e9, "clear_sky_dbhz": 40}
     wanted = rain.settle({**tropics, "step_s": 600}, duration_s=3e8)
     predicted, trace = wanted.prediction(), wanted.draw()
 
     assert predicted.percent[0] > 0.001
     assert np.all(np.diff(predicted.exceeded_db(np.geomspace(1e-4, 4, 50))) < 0)
-    # Deeper fades than the signal has decibels are C/N0 below 1 Hz, and no error.
+    # Fades deeper than the signal give a C/N0 below 0 dBHz, which is not an error.
     assert trace["cn0_dbhz"].min() < -50
     assert np.isfinite(trace["cn0_dbhz"]).all()

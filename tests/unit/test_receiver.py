@@ -1,4 +1,4 @@
-"""Receivers: equations (1) and (2) of Epple, against SciPy, and back."""
+"""Receivers: equations (1) and (2) of Epple against SciPy, and their inverse."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_reference_receiver_reaches_1e_6_at_37_nw():
 
 
 @pytest.mark.parametrize("form_factor", [0.0, 0.8, 30.0])
-def test_the_engine_computes_what_scipy_does(form_factor):
+def test_the_engine_agrees_with_scipy(form_factor):
     power_w = np.concatenate(([0.0], np.geomspace(1e-12, 1e-6, 4001)))
     ber = np.geomspace(1e-15, 0.4999, 2001)
 
@@ -52,7 +52,7 @@ def test_the_engine_computes_what_scipy_does(form_factor):
 
 
 @given(ber=st.floats(1e-14, 0.49), form_factor=st.floats(0, 50), characteristic_power_w=st.floats(1e-12, 1e-3))
-def test_power_is_the_inverse_of_ber(ber, form_factor, characteristic_power_w):
+def test_required_power_is_the_inverse_of_ber(ber, form_factor, characteristic_power_w):
     receiver = Receiver("any", characteristic_power_w, form_factor)
 
     assert receiver.ber(receiver.power_w(ber)) == pytest.approx(ber, rel=1e-9)
@@ -75,11 +75,11 @@ def test_a_receiver_from_a_data_sheet_has_its_sensitivity(sensitivity_dbm, ber, 
     assert receiver.rate_bps == 2.5e9
 
 
-def test_no_power_leaves_a_coin_toss():
+def test_zero_power_gives_a_ber_of_one_half():
     assert Receiver("any", 1e-9, 0.8).ber(0.0) == 0.5
 
 
-def test_shape_is_kept():
+def test_results_keep_the_shape_of_the_argument():
     receiver = Receiver("any", 1e-9, 0.8)
 
     assert receiver.ber(np.full((2, 3), 1e-8)).shape == (2, 3)
@@ -94,7 +94,7 @@ def test_sensitivity_curve_falls():
     assert np.all(np.diff(ber) < 0)
 
 
-def test_another_data_rate_is_warned_of():
+def test_another_data_rate_gives_a_warning():
     receiver = Receiver.named("frm5w621")
 
     assert receiver.rate_warning(622.08e6) is None
@@ -127,7 +127,7 @@ def test_every_named_receiver_has_a_source():
         (lambda: Receiver("r", 1e-9, 0.8).ber([1e-9, 0, math.nan]), "the power is nan W at sample 2"),
     ],
 )
-def test_what_no_receiver_is_is_refused(make, said):
+def test_invalid_receivers_are_refused(make, said):
     with pytest.raises(ReceiverError) as caught:
         make()
     assert said in caught.value.message

@@ -1,4 +1,4 @@
-"""What a report and the figures of a grid say: of every flow, of the best, of one run, of many lines, of many decades."""
+"""Rules of reports and grid figures: every flow, the best value, single runs, many lines, many decades."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_flow_is_drawn_in_detail_and_named(small):
         assert f"<h3>Round-trip time and bytes in flight of {flow}</h3>" in detail
 
 
-def test_flows_beyond_the_most_that_are_drawn_are_named(small, monkeypatch):
+def test_flows_beyond_the_drawing_limit_are_named(small, monkeypatch):
     monkeypatch.setattr("farlink.report.page._MOST_FLOWS", 1)
     page = render_report(farlink.run(small, set=["grid={}", "duration_s=2", "runs=1", OTHER]))
 
@@ -69,7 +69,7 @@ def test_intervals_are_claimed_only_of_several_runs(runs, says, says_not, small)
         ([(100, 1), (101.7, 1)], {1}),
     ],
 )
-def test_bold_marks_what_is_best_where_that_says_something(row, expected):
+def test_bold_marks_the_best_only_where_differences_are_significant(row, expected):
     assert best_of(row) == expected
 
 
@@ -81,7 +81,7 @@ def test_tables_and_figures_scroll_on_a_narrow_page(small):
 
 
 @pytest.mark.parametrize("count", [1, 6, 7, 18, 40])
-def test_no_axes_have_more_lines_than_are_told_apart(count):
+def test_no_axes_have_more_lines_than_can_be_distinguished(count):
     figure = against_grid(entries([[1e6 / (1 + line), 5e5 / (1 + line)] for line in range(count)]), ["ber", "transport"])
 
     assert sum(len(ax.containers) for ax in figure.axes) == count
@@ -92,7 +92,7 @@ def test_no_axes_have_more_lines_than_are_told_apart(count):
     assert len(MARKERS) >= MOST_SERIES
 
 
-def test_panels_hold_every_line_once():
+def test_panels_show_every_line_once():
     names = [str(i) for i in range(25)]
 
     assert [name for panel in panels_of(names) for name in panel] == names
@@ -106,7 +106,7 @@ def test_a_range_of_decades_gets_a_logarithmic_axis(least, scale):
     assert figure.axes[0].get_yscale() == scale
 
 
-def test_nothing_delivered_is_a_hollow_triangle_at_the_foot_of_a_logarithmic_axis():
+def test_zero_goodput_is_a_hollow_triangle_at_the_foot_of_a_logarithmic_axis():
     figure = goodput(entries([[1e6, 1e5, 1e4, 1e3, 0.0]]), ["ber"])
 
     ax = figure.axes[0]

@@ -1,4 +1,4 @@
-"""A result and the forms it takes."""
+"""Results and their output formats."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def made(**columns: list[float]) -> Result:
     )
 
 
-def test_what_became_of_the_lines_of_a_bundle_is_said_for_each_point():
+def test_bundle_statistics_are_printed_for_each_point():
     scenario = {
         "link": {"rate_bps": 1e4, "delay_s": 0.1, "bundle": {"lines": 2, "calls": {"schedule": [[[10, 20]], []]}}},
         "transport": {"udp": {"kind": "udp"}},
@@ -119,7 +119,7 @@ def test_stalls_are_counted_per_engine():
     assert packet.finished_runs == 4
 
 
-def test_rows_are_kept_only_if_wanted():
+def test_rows_are_kept_only_on_request():
     scenario = {**LINK, **TRANSPORTS, "flow": {"file": BULK}, "runs": 5, "grid": {"seed": [1, 2]}}
     whole, lean = (farlink.run(scenario, rows=rows) for rows in (True, False))
 
@@ -134,7 +134,7 @@ def test_rows_are_kept_only_if_wanted():
 
 
 class Counted(list):
-    """A list that counts how often its items are looked at."""
+    """A list that counts accesses to its items."""
 
     looks = 0
 
@@ -144,7 +144,7 @@ class Counted(list):
             yield item
 
 
-def test_points_are_looked_at_a_few_times_each_however_many_they_are(result):
+def test_work_per_point_does_not_grow_with_their_number(result):
     count = 2000
     points = Counted({"link.delay_s": 0.001 * i, "link.channel.ber": 1e-6} for i in range(count))
 
@@ -188,7 +188,7 @@ def test_summary_is_the_mean_of_the_rows(result):
     assert entry["goodput_bps"]["mean"] == pytest.approx(sum(values) / 3)
 
 
-def test_unknown_is_null_everywhere(tmp_path):
+def test_unknown_values_are_null_in_every_format(tmp_path):
     unknown = made(goodput_bps=[math.nan], delay_mean_s=[math.nan], timeouts=[0.0])
 
     assert json.loads(unknown.to_json())["rows"][0]["goodput_bps"] is None
@@ -270,7 +270,7 @@ def test_a_varied_duration_does_not_hide_the_measured_one():
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_written_and_not_replaced(tmp_path):
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -283,7 +283,7 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_what_a_link_points_to_is_replaced(tmp_path):
+def test_the_target_of_a_symbolic_link_is_replaced(tmp_path):
     (tmp_path / "link.txt").symlink_to("target.txt")
 
     with whole_file(tmp_path / "link.txt") as temporary:
@@ -321,16 +321,16 @@ def test_interrupting_a_traced_run_ends_it_soon(small):
     assert time.monotonic() - begun < 10
 
 
-def test_settings_may_be_one_text(small):
+def test_settings_may_be_a_single_string(small):
     assert farlink.load(small).with_overrides(["runs=1"]).data == farlink.engines.prepare(small, set="runs=1").data
 
 
-def test_none_is_no_setting(small):
+def test_none_is_not_a_setting(small):
     with pytest.raises(ScenarioError, match="None"):
         farlink.run(small, set={"link.channel.ber": None})
 
 
-def test_the_engine_asked_for_takes_the_place_of_those_in_the_scenario(small):
+def test_a_requested_engine_replaces_those_in_the_scenario(small):
     settings = {"engines": ["model", "packet"], "runs": 1}
     with pytest.raises(ScenarioError, match="not built yet"):
         farlink.run(small, set=settings)
@@ -349,7 +349,7 @@ def test_the_engine_asked_for_takes_the_place_of_those_in_the_scenario(small):
         (lambda _, result: result.table("bluk"), "bulk"),
     ],
 )
-def test_what_does_not_exist_cannot_be_shown(ask, known, small, result):
+def test_a_nonexistent_flow_or_run_cannot_be_shown(ask, known, small, result):
     with pytest.raises(ValueError, match="there is no") as caught:
         ask(farlink.trace_run(small), result)
 
@@ -380,7 +380,7 @@ def test_sequence_numbers_count_from_the_first_byte(small):
     assert 0 < acknowledged[-1] <= sent[-1] + 1460 + 1
 
 
-def test_keys_that_an_engine_runs_without_are_named(small, monkeypatch, capsys):
+def test_keys_ignored_by_an_engine_are_named(small, monkeypatch, capsys):
     from farlink import _core
     from farlink.cli import app
 

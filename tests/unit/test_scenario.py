@@ -55,7 +55,7 @@ def test_fixing_one_key_of_a_zip_keeps_the_others():
     assert scenario.with_overrides(["link.delay_s=5"]).data == {"link": {"delay_s": 5}, "grid_zip": [{"link.rate_bps": [3, 4]}]}
 
 
-def test_unquoted_grid_path_means_the_same():
+def test_quotes_around_a_grid_path_are_optional():
     assert from_data({"grid": {"link": {"channel": {"ber": [1e-7]}}}}).data == {"grid": {"link.channel.ber": [1e-7]}}
 
 
@@ -67,7 +67,7 @@ def test_overrides_leave_the_original_alone():
     assert scenario.data == {"link": {"rate_bps": 1e6}}
 
 
-def test_runs_replace_a_precision_rule():
+def test_setting_runs_replaces_a_precision_rule():
     assert prepare({"precision": {"ci": 0.01}}, runs=4).data == {"runs": 4}
 
 
@@ -106,7 +106,7 @@ def test_toml_of_a_mapping_reads_back():
     assert tomllib.loads(from_data(data).to_toml()) == data
 
 
-def test_toml_of_a_file_is_its_own_text(small):
+def test_toml_of_a_file_is_the_text_of_the_file(small):
     scenario = load(small).with_overrides(["link.rate_bps=2e6"])
 
     assert small.read_text().strip() in scenario.to_toml()
@@ -127,7 +127,7 @@ def test_shipped_scenario_expands_and_runs(path):
     assert sum(value or 0 for value in result.rows["delivered_bytes"]) > 0
 
 
-def test_errors_survive_another_process():
+def test_errors_can_be_pickled():
     import pickle
 
     error = pickle.loads(pickle.dumps(TraceError("what", "how")))
@@ -136,7 +136,7 @@ def test_errors_survive_another_process():
     assert isinstance(error, FarlinkError)
 
 
-def test_traces_are_called_as_the_scenario_does(tmp_path, monkeypatch):
+def test_traces_keep_the_names_used_in_the_scenario(tmp_path, monkeypatch):
     pytest.importorskip("scipy")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     names = ["synthetic:testbed?duration_s=1", "synthetic:fasolt?duration_s=1"]

@@ -1,4 +1,4 @@
-"""Slow start over a link that its window fills: bounds and limits, and what is refused."""
+"""Slow start over a link that its window fills: bounds, limits, refusals."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_a_window_of_one_waits_for_every_acknowledgement():
         assert float(slow_link.mean_rtt_s(10, **law)) == pytest.approx(6)
 
 
-def test_round_trips_of_long_transfers_are_what_littles_law_says():
+def test_round_trips_of_long_transfers_follow_littles_law():
     trip = slow_link.mean_rtt_s(10**6, segments_per_ack=[1, 2], window_segments=33, **PATH)
 
     assert trip == pytest.approx([33 * 0.625, 33 * 0.625 - 0.625 / 2], rel=1e-4)
 
 
-def test_without_losses_both_times_are_the_same():
+def test_without_losses_both_models_agree():
     number = np.array([1, 10, 1000])
     plain = slow_link.transfer_time_s(number, window_segments=33, **PATH)
 
@@ -56,17 +56,17 @@ def test_without_losses_both_times_are_the_same():
     assert free == pytest.approx(slow_link.transfer_time_s(number, **PATH))
 
 
-def test_over_a_fast_link_losses_cost_what_cardwell_says():
+def test_over_a_fast_link_losses_cost_as_in_cardwell():
     number, loss = np.array([100, 1000, 10_000]), 0.02
     path = {"rtt_s": 0.5, "timeout_s": 2.0, "segments_per_ack": 1, "window_segments": 40}
 
     ours = slow_link.lossy_transfer_time_s(number, loss_rate=loss, segment_s=1e-9, **path)
     theirs = cardwell.transfer_time_s(number, loss_rate=loss, delayed_ack_s=0.0, **path)
-    # Whole rounds of slow start instead of parts of them: less than a round.
+    # The model counts whole rounds of slow start, not parts: the difference is less than a round.
     assert np.all(np.abs(ours - theirs) < 0.5)
 
 
-def test_losses_and_length_make_a_transfer_longer():
+def test_transfer_time_grows_with_loss_and_length():
     losses = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1])[:, None]
     times = slow_link.lossy_transfer_time_s([10, 100, 1000], loss_rate=losses, timeout_s=60.0, window_segments=33, **PATH)
 
@@ -86,7 +86,7 @@ def test_losses_and_length_make_a_transfer_longer():
         ({"initial_window_segments": 0.5}, "initial_window_segments must be at least 1"),
     ],
 )
-def test_what_lies_outside_its_range_is_refused(changes, words):
+def test_values_out_of_range_are_refused(changes, words):
     given = {"segments": 10, **PATH, **changes}
     segments = given.pop("segments")
 
@@ -106,6 +106,6 @@ def test_what_lies_outside_its_range_is_refused(changes, words):
         ({"delayed_ack_s": -1.0}, "delayed_ack_s must be at least 0"),
     ],
 )
-def test_what_lies_outside_its_range_with_losses_is_refused(changes, words):
+def test_values_out_of_range_with_losses_are_refused(changes, words):
     with pytest.raises(ValueError, match=words):
         slow_link.lossy_transfer_time_s(10, **{"loss_rate": 0.01, "timeout_s": 60.0, **PATH, **changes})

@@ -1,4 +1,4 @@
-"""Studies by the piece: the rows of the whole, when there are enough of them, and a token that stops them."""
+"""Studies in pieces: the rows of the whole study, the stopping rule, cancellation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRECISE = {
 
 
 def by_the_piece(study, seed=1):
-    """All runs that the study wants, in pieces of random size, in a random order."""
+    """All runs of the study, in pieces of random size and order."""
     draw = random.Random(seed)
     pieces = []
     for point in range(len(study.points)):
@@ -43,7 +43,7 @@ def by_the_piece(study, seed=1):
 
 
 @pytest.mark.parametrize("scenario", [SCENARIO, PRECISE, FLUID], ids=["runs", "precision", "fluid"])
-def test_pieces_make_the_result_of_the_whole(scenario):
+def test_pieces_together_equal_the_whole_study(scenario):
     whole = farlink.run(scenario)
     study = farlink.Study(scenario, threads=1)
 
@@ -56,7 +56,7 @@ def test_pieces_make_the_result_of_the_whole(scenario):
         assert len({*runs}) > 1, "the rule decides"
 
 
-def test_pieces_run_in_threads_and_stay_apart():
+def test_pieces_in_threads_do_not_interfere():
     study = farlink.Study(SCENARIO, threads=1)
     with ThreadPoolExecutor(4) as pool:
         tasks = [(point, run) for point in range(3) for run in range(6)]
@@ -75,7 +75,7 @@ def test_a_piece_is_a_result_of_its_own():
     assert piece.summary()[-1]["runs"] == 2
 
 
-def test_settings_on_top_are_those_of_run():
+def test_overrides_work_as_in_run():
     study = farlink.Study(SCENARIO, set={"link.rate_bps": 2e6}, runs=1, seed=7)
     whole = farlink.run(SCENARIO, set={"link.rate_bps": 2e6}, runs=1, seed=7)
 
@@ -102,7 +102,7 @@ def test_any_thread_cancels_a_piece_and_a_study():
         assert time.perf_counter() - begin < 30
 
 
-def test_a_cancelled_piece_is_said_in_the_whole():
+def test_a_cancelled_piece_is_reported_in_the_whole():
     study = farlink.Study(SCENARIO)
     cancel = farlink.Cancel()
     cancel.set()
@@ -113,7 +113,7 @@ def test_a_cancelled_piece_is_said_in_the_whole():
 
 
 def test_cancel_from_a_worker_without_a_signal_handler():
-    """In another thread than the main one, too, where Python runs no signal handlers."""
+    """Cancellation also works outside the main thread, where Python runs no signal handlers."""
     study = farlink.Study({**SCENARIO, "duration_s": 50})
     cancel = farlink.Cancel()
     with ThreadPoolExecutor(1) as pool:
@@ -125,12 +125,12 @@ def test_cancel_from_a_worker_without_a_signal_handler():
 
 @pytest.mark.parametrize("value", [-1, 1.5, "0", None, True, 2**64])
 @pytest.mark.parametrize("name", ["point", "first_run", "runs"])
-def test_numbers_that_are_none_are_refused(name, value):
+def test_invalid_numbers_are_refused(name, value):
     with pytest.raises(ArgumentError, match=rf"^{name}: .* is not a whole number of at least 0"):
         farlink.Study(SCENARIO).run(**{name: value})
 
 
-def test_points_and_runs_that_there_are_not():
+def test_nonexistent_points_and_runs_are_refused():
     study = farlink.Study(SCENARIO)
     with pytest.raises(ArgumentError) as refused:
         study.run(3)

@@ -33,7 +33,7 @@ def test_jitter_has_mean_1_its_index_and_its_speed():
 RENEWAL = Renewal(10.0, 0.6, (0.02, 0.2), (0.5, 4.0), (0.01, 0.05), (0.2, 2.0), 0.3)
 
 
-def test_blockages_are_those_of_the_table():
+def test_blockages_match_the_table():
     blocks = list(RENEWAL.blocks(100_000.0, stream(1, "blocks")))
     dark_s = np.array([block.dark_s for block in blocks])
     clear_s = np.array([b.start_s - a.end_s for a, b in pairwise(blocks)])
@@ -49,7 +49,7 @@ def test_blockages_are_those_of_the_table():
         assert (0.2 <= block.search_s <= 2.0) if block.dark_s > 0.3 else block.search_s == 0
 
 
-def test_blocked_share_is_the_expected_one_from_the_first_second_on():
+def test_blocked_share_is_stationary_from_the_first_second():
     mean_short, mean_long = (0.2 - 0.02) / math.log(10), (4 - 0.5) / math.log(8)
     each = 0.6 * mean_short + 0.4 * (mean_long + 1.1) + 0.06
     expected = each / (each + 10)

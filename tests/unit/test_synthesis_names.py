@@ -1,4 +1,4 @@
-"""Synthetic fading: what is refused, names of traces in the cache, and labels."""
+"""Synthetic fading: refusals, names of cached traces, and labels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_refusals_name_value_rule_and_remedy(name, given, said, remedy):
     value=st.one_of(st.floats(), st.text(max_size=8)),
 )
 @settings(max_examples=200)
-def test_any_value_is_settled_or_refused(name, key, value):
+def test_any_value_is_accepted_or_refused(name, key, value):
     try:
         wanted = settle(name, {key: value}, duration_s=1)
     except TraceError:
@@ -75,7 +75,7 @@ def test_any_value_is_settled_or_refused(name, key, value):
 # Names of traces.
 
 
-def test_synthetic_name_is_drawn_once_into_the_cache():
+def test_a_synthetic_trace_is_generated_once_and_cached():
     path = resolve("synthetic:testbed?seed=7&duration_s=2&sway=0", kinds=("power",))
     first = path.stat().st_mtime_ns
     trace = read(path)
@@ -88,7 +88,7 @@ def test_synthetic_name_is_drawn_once_into_the_cache():
     assert cache.import_file(Path("synthetic:testbed?seed=7&duration_s=2&sway=0")).title == trace.title
 
 
-def test_damaged_file_in_the_cache_is_drawn_again():
+def test_a_damaged_cache_file_is_generated_again():
     path = synthetic_file("synthetic:testbed?duration_s=1")
     whole = path.read_bytes()
     path.write_bytes(whole[:100])
@@ -115,7 +115,7 @@ def test_refused_names(text, said, remedy):
     assert remedy in refused.value.remedy
 
 
-def test_power_is_refused_where_a_delay_is_wanted():
+def test_a_power_trace_is_refused_as_a_delay_trace():
     with pytest.raises(TraceError, match=r"a power trace, where delay is wanted"):
         resolve("synthetic:kiodo", kinds=("delay",))
 
@@ -129,7 +129,7 @@ def test_summary_says_that_it_is_synthetic():
     assert "Blocked" in lines
 
 
-def test_summary_tells_what_the_transmitter_makes_up_for():
+def test_summary_names_what_the_transmitter_compensates():
     wanted = settle("kiodo", {"transmit_power": "elevation"}, duration_s=20)
     ends_m = wanted.geometry.range_m(np.array([0.0, 20.0]))
 

@@ -78,7 +78,7 @@ def test_delay_is_the_range_over_the_speed_of_light():
 
 
 def test_index_follows_the_elevation():
-    """In each ten seconds the index is that of the table."""
+    """In every ten seconds the scintillation index matches the table."""
     wanted = {"jitter_rad": 0, "tracking_loss_every_s": 0, "transmit_power": "elevation"}
     powers = [synthesize("kiodo", seed=seed, duration_s=300, **wanted)["power_w"].reshape(30, -1) for seed in (1, 2)]
     found = np.mean([p.var(axis=1) / p.mean(axis=1) ** 2 for p in powers], axis=0)
@@ -121,7 +121,7 @@ def test_small_aperture_scintillates_more_and_is_gamma_gamma_at_low_elevation():
     assert (found < 0.1).mean() > 1.2 * below
 
 
-def test_power_follows_distance_unless_the_transmitter_makes_up_for_it():
+def test_power_follows_distance_unless_the_transmitter_compensates():
     quiet = {"jitter_rad": 0, "tracking_loss_every_s": 0, "scintillation_index": 1e-6}
     wanted = settle("kiodo", quiet, duration_s=100)
     power = wanted.power()["power_w"]
@@ -195,8 +195,8 @@ def test_elements_need_a_file(tmp_path):
         settle("kiodo", {"orbit": "elements", "elements": str(text)})
 
 
-def test_the_profile_of_turbulence_is_the_one_named_5_7():
-    """Its names: a coherence length of 5 cm and an isoplanatic angle of 7 microradians at 0.5 um, straight up."""
+def test_the_turbulence_profile_is_hufnagel_valley_5_7():
+    """The profile's name: a coherence length of 5 cm and an isoplanatic angle of 7 microradians at 0.5 um at zenith."""
     height = np.geomspace(0.01, 40e3, 20_001)
     profile, square = downlink.hufnagel_valley(height), (2 * math.pi / 0.5e-6) ** 2
 
@@ -209,7 +209,7 @@ def test_the_profile_of_turbulence_is_the_one_named_5_7():
 
 @pytest.mark.parametrize("is_rising", [True, False])
 @pytest.mark.parametrize(("altitude_m", "start", "highest"), [(550e3, 5.0, 90.0), (780e3, 2.0, 40.0), (36_500e3, 30.0, 80.0)])
-def test_a_pass_is_highest_and_sets_when_it_says_so(altitude_m, start, highest, is_rising):
+def test_culmination_and_set_times_match_the_pass(altitude_m, start, highest, is_rising):
     here = CircularPass(altitude_m, start, highest, is_rising)
     culminates_s, sets_s = here.culmination_s, here.duration_s
 
@@ -218,5 +218,5 @@ def test_a_pass_is_highest_and_sets_when_it_says_so(altitude_m, start, highest, 
     assert (culminates_s > 0) is is_rising
 
 
-def test_a_satellite_that_stands_still_never_sets():
+def test_a_geostationary_satellite_never_sets():
     assert CircularPass(35_786e3, 30.0, 80.0).duration_s == np.inf

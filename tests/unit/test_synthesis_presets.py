@@ -1,4 +1,4 @@
-"""Synthetic fading: what each preset promises, and the measured fades that it has to meet."""
+"""Synthetic fading: properties of each preset, and the measured fades that it must match."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_setting_leaves_the_other_parts_alone():
     assert np.abs(np.diff(ratio)).max() < 2e-3
 
 
-def test_presets_with_the_same_seed_do_not_fade_together():
+def test_presets_with_the_same_seed_are_independent():
     one, other = (synthesize(name, duration_s=50, sway=0, clear_mean_s=0)["power_w"] for name in ("testbed", "atenaa"))
 
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.05
@@ -101,7 +101,7 @@ def fades_of(name, seeds):
     return dict(zip(MEASURED[name], zip(np.mean(found, axis=0), half_width, strict=True), strict=True))
 
 
-def test_fades_of_the_moderate_record_are_met():
+def test_moderate_preset_matches_its_measured_fades():
     found = fades_of("moderate", 10)
 
     for threshold_db in (-3, -6):
@@ -112,7 +112,7 @@ def test_fades_of_the_moderate_record_are_met():
         assert abs(1e3 * length_s - measured_ms) + 1e3 * length_half < 0.2 * measured_ms
 
 
-def test_fades_of_the_weak_record_are_met():
+def test_weak_preset_matches_its_measured_fades():
     found = fades_of("weak", 20)
 
     for threshold_db in (-3, -6):

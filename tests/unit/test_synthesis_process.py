@@ -1,4 +1,4 @@
-"""Synthetic fading: the correlated processes, and the distributions that they are mapped to."""
+"""Synthetic fading: the correlated processes, and their mapping to distributions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_process_is_stationary_at_both_ends_and_they_are_independent():
     assert paths[:, 0].var() == pytest.approx(1, abs=0.09)
     assert paths[:, -1].var() == pytest.approx(1, abs=0.09)
     assert np.corrcoef(paths[:, 0], paths[:, -1])[0, 1] == pytest.approx(0, abs=0.06)
-    # The slope at the ends is that of the middle: no transient.
+    # The slope at the ends equals that in the middle: no transient.
     slopes = np.diff(paths, axis=1).var(axis=0)
     assert slopes[0] == pytest.approx(slopes.mean(), rel=0.12)
     assert slopes[-1] == pytest.approx(slopes.mean(), rel=0.12)
@@ -70,7 +70,7 @@ def test_band_has_no_power_outside():
     assert power[(frequency > 0.5) & (frequency < 20)].sum() / power.sum() > 0.95
 
 
-def test_first_order_crosses_levels_more_often_the_faster_it_is_sampled_and_ours_does_not():
+def test_only_a_first_order_process_crosses_levels_more_often_when_sampled_faster():
     """The reason why order 1 is refused."""
 
     def crossings(path):
@@ -95,7 +95,7 @@ def test_first_order_is_refused_with_the_reason():
         Butterworth(1, 10.0)
 
 
-def test_warped_process_keeps_its_variance_while_its_speed_changes_without_a_step():
+def test_warped_process_keeps_its_variance_and_changes_speed_smoothly():
     tau_s = np.array([2e-3] * 51 + list(np.linspace(2e-3, 8e-3, 50)) + [8e-3] * 102)
     path = warped_process(Butterworth.with_tau(3, 1.0), tau_s, 2_000_000, RATE_HZ, stream(3, "warped"))
 
@@ -126,7 +126,7 @@ def test_factor_has_mean_1_and_its_variance_and_never_falls(quantile, variance):
 
 
 @pytest.mark.parametrize("variance", [0.05, 0.4, 1.5])
-def test_quantiles_are_those_of_scipy(variance):
+def test_quantiles_match_scipy(variance):
     g = np.array([-6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0])
     probability = special.ndtr(g)
     shape = weibull_shape(variance)
@@ -163,7 +163,7 @@ def independent_samples(trace, apart_s):
 def test_samples_follow_the_distribution(overrides, distribution):
     trace = synthesize("testbed", duration_s=100, seed=11, sway=0, tau_s=3e-3, **overrides)
 
-    # 8 correlation times apart, samples are as good as independent: 4166 of them.
+    # Samples 8 correlation times apart are nearly independent: 4166 of them.
     assert stats.kstest(independent_samples(trace, 0.024), distribution.cdf).pvalue > 0.01
 
 

@@ -1,4 +1,4 @@
-"""Closed forms of TCP's goodput: limits, ranges, and each other."""
+"""Closed forms of TCP's goodput: limits, ranges, and comparison with each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_relation_1_is_the_approximate_model_with_another_weight_of_timeouts():
     assert share * 100 == pytest.approx(lighter, rel=1e-12)
 
 
-def test_all_meet_where_losses_are_rare():
+def test_all_models_agree_when_losses_are_rare():
     loss = 1e-7
     rate = float(mathis.throughput(loss, rtt_s=0.5, segments_per_ack=2))
 
@@ -41,7 +41,7 @@ def test_relation_1_falls_with_loss_and_with_rarer_acknowledgements(loss, more, 
     assert share(loss, per_ack) <= share(loss)
 
 
-def test_without_loss_there_is_no_limit():
+def test_without_loss_goodput_is_unbounded():
     assert float(mathis.throughput(0.0, rtt_s=0.5)) == math.inf
     assert float(celandroni.relation_1(0.0, rate_segments_per_s=455.0, **LINK)) == math.inf
 
@@ -57,7 +57,7 @@ def test_selection_changes_at_the_threshold():
         selection.select([0.6], [math.nan])
 
 
-def test_erasure_code_loses_what_the_binomial_distribution_says():
+def test_erasure_code_losses_follow_the_binomial_distribution():
     loss = float(erasure_tradeoff.packet_loss(0.1, data_units=4, parity_units=1))
 
     assert loss == pytest.approx(1 - 0.9**5 - 5 * 0.1 * 0.9**4, rel=1e-12)
@@ -65,14 +65,14 @@ def test_erasure_code_loses_what_the_binomial_distribution_says():
 
 
 @given(st.floats(1e-5, 0.2), st.integers(1, 40), st.floats(100.0, 1e5))
-def test_best_parity_is_where_the_rate_and_the_window_meet(loss, data_units, rate):
+def test_best_parity_is_where_rate_and_window_limits_meet(loss, data_units, rate):
     limits = {"data_units": data_units, "rate_units_per_s": rate, "rtt_s": 0.5}
 
     best = int(erasure_tradeoff.best_parity_units(loss, most_units=128, **limits))
 
     rates = erasure_tradeoff.throughput(loss, parity_units=np.arange(128 - data_units + 1), **limits)
     assert rates[best] == rates.max()
-    # More parity only costs rate, if less was held back by losses.
+    # If losses did not limit the rate with less parity, more parity only costs rate.
     assert np.all(np.diff(rates[best:]) <= 0)
 
 
@@ -88,6 +88,6 @@ def test_best_parity_is_where_the_rate_and_the_window_meet(loss, data_units, rat
         (lambda: selection.select(-0.1, 0.5), "relation must be at least 0"),
     ],
 )
-def test_values_outside_their_range_are_refused(call, words):
+def test_values_out_of_range_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()

@@ -1,4 +1,4 @@
-"""Closed forms of TCP: shapes, limits, growth, and what they refuse."""
+"""Closed forms of TCP's latency: shapes, limits, growth, refusals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_results_have_the_broadcast_shape():
     assert sikdar.transfer_time_s(7, loss_rate=0.01, window_segments=8, **LINK).shape == ()
 
 
-def test_every_element_is_computed_for_itself():
+def test_every_element_is_computed_independently():
     segments, losses, windows = np.array([5, 50, 500, 50]), np.array([0.01, 0.1, 0.01, 0.01]), np.array([8, 8, 16, 8])
     for method in ("recursion", "equation"):
         together = sikdar.transfer_time_s(segments, loss_rate=losses, window_segments=windows, method=method, **LINK)
@@ -55,7 +55,7 @@ def test_more_losses_slow_padhye_down(one, other, rtt_s, window):
 
 
 @given(LOSS, RTT, WINDOW, st.floats(1, 4))
-def test_throughput_is_below_the_send_rate_below_the_window(loss, rtt_s, window, per_ack):
+def test_throughput_is_below_the_send_rate_under_the_window_limit(loss, rtt_s, window, per_ack):
     setting = {"rtt_s": rtt_s, "segments_per_ack": per_ack, "window_segments": window}
     sent = float(padhye.send_rate(loss, timeout_s=4 * rtt_s, **setting))
     assert float(padhye.throughput(loss, timeout_s=4 * rtt_s, **setting)) <= sent
@@ -67,14 +67,14 @@ def test_the_timer_follows_mean_and_deviation():
     steady = timeout.timers_s(np.full(200, 20.0))
     assert steady[0] == 60.0
     assert steady[-1] == pytest.approx(20.0, rel=1e-6)
-    # Of independent samples: the mean, and four mean deviations; that of an exponential distribution is 2 / e of its mean, and
-    # the smoothed mean, itself at random, adds to it.
+    # For independent samples: the mean and four mean deviations. That of an exponential distribution is 2 / e of its mean; the
+    # smoothed mean, itself random, adds to it.
     samples = np.random.default_rng(1).exponential(20.0, 200_000)
     assert timeout.timers_s(samples).mean() == pytest.approx(20 * (1 + 4 * 2 / math.e), rel=0.03)
     assert timeout.timers_s(samples, deviations=0.0).mean() == pytest.approx(20.0, rel=0.02)
 
 
-def test_without_loss_the_window_rules():
+def test_without_loss_the_window_limits_the_rate():
     assert float(padhye.send_rate(0.0, window_segments=20, **LINK)) == 40
     assert float(padhye.throughput(0.0, window_segments=20, **LINK)) == 40
     assert float(padhye.send_rate(1e-12, window_segments=20, **LINK)) == pytest.approx(40)
@@ -89,10 +89,10 @@ def test_rare_losses_give_the_square_root_law():
         assert float(rate) == pytest.approx(math.sqrt(3 / (2 * per_ack * 1e-10)) / 0.5, rel=1e-3)
 
 
-def test_the_share_of_timeouts_is_three_of_the_window():
+def test_the_share_of_timeouts_is_three_over_the_window():
     assert padhye.timeout_share(1e-12, window_segments=[1, 3, 6, 300]) == pytest.approx([1, 1, 0.5, 0.01])
     assert padhye.timeout_share(1e-12, window_segments=[1, 3, 6, 300], approximate=True) == pytest.approx([1, 1, 0.5, 0.01])
-    # Of a round of w with a loss: the first k arrive, and of the k of the next round fewer than three before a loss.
+    # In a round of w with a loss the first k arrive; of the k segments of the next round fewer than three arrive before a loss.
     loss, window = 0.07, 9
     lost_after = (1 - loss) ** np.arange(window) * loss / (1 - (1 - loss) ** window)
     few = np.array([1.0 if k < 3 else 1 - (1 - loss) ** 3 for k in range(window)])
@@ -111,7 +111,7 @@ def test_set_up_is_the_mean_over_the_failures(loss, back):
 
 
 @given(st.floats(0, 1e4), st.floats(1, 4), st.floats(1, 10))
-def test_slow_start_undoes_itself(segments, per_ack, first):
+def test_slow_start_time_and_segments_are_inverses(segments, per_ack, first):
     law = {"segments_per_ack": per_ack, "initial_window_segments": first}
     rounds = slow_start.rounds_for_segments(segments, **law)
     assert float(slow_start.segments_in_rounds(rounds, **law)) == pytest.approx(segments, rel=1e-9, abs=1e-9)
@@ -142,7 +142,7 @@ def test_rounds_of_slow_start_hold_the_segments(segments):
 
 
 @given(st.integers(0, 500), st.integers(1, 60), st.integers(1, 60), st.integers(1, 3))
-def test_linear_rounds_are_those_counted(segments, first, limit, per_ack):
+def test_linear_rounds_match_counting(segments, first, limit, per_ack):
     left, window, rounds = segments, min(first, limit), 0
     while left > 0:
         left -= window
@@ -154,7 +154,7 @@ def test_linear_rounds_are_those_counted(segments, first, limit, per_ack):
 
 
 @given(st.integers(1, 2000), st.integers(1, 60))
-def test_lossless_rounds_are_those_counted(segments, limit):
+def test_lossless_rounds_match_counting(segments, limit):
     left, rounds = segments, 0
     while left > 0:
         rounds += 1
@@ -194,13 +194,13 @@ def test_which_losses_need_a_timeout(variant, window, lost, times_out):
     recovery = sikdar.recover(variant, sent=np.array([window]), before=before, lost=np.array([lost]), fresh=before)
 
     assert bool(recovery.has_timeout[0]) is times_out
-    # What goes on after a timeout starts slowly, from its second round.
+    # After a timeout the transfer continues with slow start from its second round.
     assert bool(recovery.is_slow_start[0]) is (times_out or variant == "tahoe")
     assert int(recovery.first_round[0]) == (2 if times_out else 1)
 
 
 @given(st.sampled_from(["tahoe", "reno", "sack"]), st.integers(1, 60), st.data())
-def test_a_recovery_gets_on_and_at_most_halves_the_window_three_times(variant, sent, data):
+def test_a_recovery_makes_progress_and_halves_the_window_at_most_three_times(variant, sent, data):
     before = data.draw(st.integers(0, sent - 1))
     lost, fresh = data.draw(st.integers(1, sent - before)), data.draw(st.integers(0, before))
     recovery = sikdar.recover(
@@ -209,9 +209,9 @@ def test_a_recovery_gets_on_and_at_most_halves_the_window_three_times(variant, s
     delivered, window = int(recovery.delivered[0]), int(recovery.next_window[0])
 
     assert delivered >= 1
-    # All of the round, what it let go, and a window that was sent in the recovery, at the most.
+    # At most the round, the segments it released, and a window sent in the recovery.
     assert delivered <= sent + fresh + 2 * max(2, sent)
-    # RFC 5681 halves what is in flight; that is less than the round where its first segments let nothing go.
+    # RFC 5681 halves the data in flight, which is less than the round if its first segments released nothing.
     flight = sent - before + fresh
     assert max(2, flight // 16) <= window <= max(2, flight // 2)
     if not recovery.has_timeout[0] and variant != "tahoe":
@@ -219,7 +219,7 @@ def test_a_recovery_gets_on_and_at_most_halves_the_window_three_times(variant, s
 
 
 @given(st.integers(2, 60), LOSS)
-def test_several_losses_are_those_of_the_binomial_distribution(segments, loss):
+def test_multiple_losses_follow_the_binomial_distribution(segments, loss):
     ways = np.array([math.comb(segments, k) * loss**k * (1 - loss) ** (segments - k) for k in range(segments + 1)])
     count = np.arange(segments + 1)
     mean = np.sum((count * ways)[2:]) / np.sum(ways[2:])
@@ -229,7 +229,7 @@ def test_several_losses_are_those_of_the_binomial_distribution(segments, loss):
 
 @settings(max_examples=20)
 @given(st.integers(1, 200), st.sampled_from(["tahoe", "reno", "sack"]), st.sampled_from(["correlated", "independent"]))
-def test_losses_and_length_make_a_transfer_longer(segments, variant, losses):
+def test_transfer_time_grows_with_loss_and_length(segments, variant, losses):
     setting = {"window_segments": 12, "variant": variant, "losses": losses, **LINK}
     rates = np.array([0.0, 0.001, 0.01, 0.05, 0.2])
     times = sikdar.transfer_time_s(segments, loss_rate=rates, **setting)
@@ -241,7 +241,7 @@ def test_losses_and_length_make_a_transfer_longer(segments, variant, losses):
     assert np.all(np.diff(lengths) > -0.1)
 
 
-def test_printed_weights_make_less_of_losses():
+def test_printed_weights_underestimate_losses():
     setting = {"loss_rate": 0.01, "window_segments": 40, "method": "equation", **LINK}
     ours, printed = (sikdar.transfer_time_s([10, 100], as_printed=as_printed, **setting) for as_printed in (False, True))
     assert np.all(printed < ours)
@@ -310,6 +310,6 @@ def test_printed_weights_make_less_of_losses():
         ),
     ],
 )
-def test_what_lies_outside_its_range_is_refused(call, words):
+def test_values_out_of_range_are_refused(call, words):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
         call()

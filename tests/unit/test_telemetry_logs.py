@@ -1,4 +1,4 @@
-"""Logs of links that report every second: 5G modems and a Starlink dish, handovers, and what is refused, with its row."""
+"""Logs of links that report every second: 5G modems and a Starlink dish, handovers, and refusals with the row."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write(path, rows):
 FIRST = modem_rows({0: "1", 20: "2", 30: "", 33: "2", 50: "3", 60: "3"})
 
 
-def test_a_change_of_cell_is_a_handover_and_no_cell_a_drop(tmp_path):
+def test_a_change_of_cell_is_a_handover_and_loss_of_cell_a_drop(tmp_path):
     log = logs.read(write(tmp_path / "a.parquet", FIRST))
     (link,) = links_of(log.events)
 
@@ -67,10 +67,10 @@ def test_a_change_of_cell_is_a_handover_and_no_cell_a_drop(tmp_path):
     ]
     assert link.drops[0].cause == "no serving cell"
     assert len(link.snr) == 58
-    assert replay.down_times([link])[0].spells == [(30, 33)]
+    assert replay.down_times([link])[0].outages == [(30, 33)]
 
 
-def test_a_call_goes_on_in_the_next_file(tmp_path):
+def test_a_call_continues_in_the_next_file(tmp_path):
     first = write(tmp_path / "a.parquet", FIRST)
     second = write(tmp_path / "b.parquet", modem_rows({0: "3", 30: "4", 40: "4"}, begin_s=61.0))
 
@@ -84,7 +84,7 @@ def test_a_call_goes_on_in_the_next_file(tmp_path):
     assert sample.is_observed.tolist() == [False, True, False]
 
 
-def test_after_a_silence_nothing_is_known(tmp_path):
+def test_state_is_unknown_after_missing_readings(tmp_path):
     rows = [*modem_rows({0: "1", 9: "1"}), *modem_rows({0: "2", 9: "2"}, begin_s=100.0)]
 
     (link,) = links_of(logs.read(write(tmp_path / "a.parquet", rows)).events)
@@ -99,7 +99,7 @@ def test_modems_whose_readings_interleave(tmp_path):
     one, two = links_of(logs.read(write(tmp_path / "a.parquet", rows)).events)
 
     assert [len(link.handovers_s) for link in (one, two)] == [1, 1]
-    assert replay.down_times([one, two])[1].spells == []
+    assert replay.down_times([one, two])[1].outages == []
 
 
 def test_handovers_without_a_drop_are_studied(tmp_path):
@@ -122,7 +122,7 @@ def test_handovers_without_a_drop_are_studied(tmp_path):
     assert "Not yet handed over after" in titles
 
 
-def test_a_log_of_handovers_as_a_user_fits_it(farlink, tmp_path):
+def test_bundle_fit_reads_a_log_of_handovers(farlink, tmp_path):
     cells = {0: "a", **{20 * number + 7 * (number % 3): str(number) for number in range(1, 30)}}
     write(tmp_path / "modem.parquet", modem_rows(cells))
 
@@ -131,7 +131,7 @@ def test_a_log_of_handovers_as_a_user_fits_it(farlink, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "29 handovers" in done.stdout
     assert "Time from handover to handover" in done.stdout
-    # Nothing dropped: there is no process, and nothing to play.
+    # Without drops there is no process to fit and nothing to replay.
     assert "[link.channel]" not in done.stdout
     assert "schedule = [\n]" in (tmp_path / "r.toml").read_text()
     refused = farlink("bundle", "fit", "modem.parquet", "--replicates", "49", "-o", "p.toml")
@@ -147,15 +147,15 @@ def test_reported_handovers_are_matched_with_drops(tmp_path):
     assert all(one.is_observed for one in causes.handovers(link))
 
 
-def test_a_handover_interrupts_for_as_long_as_is_said(tmp_path):
+def test_a_handover_interrupts_for_the_given_time(tmp_path):
     (link,) = links_of(logs.read(write(tmp_path / "a.parquet", FIRST)).events)
 
     (short,) = replay.down_times([link], handover_s=0.2)
     (long,) = replay.down_times([link], handover_s=12)
 
-    assert short.spells == [(20, 20.2), (30, 33), (50, 50.2)]
-    # From the handover at 20 into the drop at 30, which takes until 33; from that at 50 beyond the end of the log.
-    assert long.spells == [(20, 33), (50, 60)]
+    assert short.outages == [(20, 20.2), (30, 33), (50, 50.2)]
+    # From the handover at 20 into the drop from 30 to 33; from the handover at 50 beyond the end of the log.
+    assert long.outages == [(20, 33), (50, 60)]
     assert replay.scenario_text([link], handover_s=0.2).splitlines()[0].endswith("0.2 s after each of 2 handovers are assumed.")
     for wrong_s in (0, 61, -1):
         with pytest.raises(JournalError, match="out of range"):
@@ -169,7 +169,7 @@ def test_a_handover_interrupts_for_as_long_as_is_said(tmp_path):
     st.lists(st.floats(0, 100), min_size=2, max_size=6, unique=True).map(sorted),
     st.floats(0.001, 30),
 )
-def test_a_link_is_up_where_it_was_and_no_handover_was_just_before(handovers_s, bounds, handover_s):
+def test_a_link_is_up_except_during_drops_and_handovers(handovers_s, bounds, handover_s):
     calls = [Call(begin, end, "dropped") for begin, end in zip(bounds[::2], bounds[1::2], strict=False)]
     kept = [time_s for time_s in handovers_s if any(call.start_s <= time_s <= call.end_s for call in calls)]
     link = Link("m", calls, handovers_s=kept, first_s=0, last_s=100)
@@ -178,14 +178,14 @@ def test_a_link_is_up_where_it_was_and_no_handover_was_just_before(handovers_s, 
 
     for time_s in np.linspace(0, 100, 401):
         was_up = [call for call in calls if call.start_s < time_s < call.end_s]
-        # A handover counts in its own call only.
+        # A handover affects its own call only.
         just = any(one <= time_s < one + handover_s for call in was_up for one in kept if call.start_s <= one <= call.end_s)
         near = [abs(time_s - edge) for edge in (*bounds, *kept, *(one + handover_s for one in kept))]
         if min(near, default=1.0) > 1e-9:
             assert any(call.start_s < time_s < call.end_s for call in cut.calls) == (bool(was_up) and not just)
 
 
-def test_the_length_of_handovers_as_a_user_gives_it(farlink, tmp_path):
+def test_bundle_fit_takes_the_length_of_handovers(farlink, tmp_path):
     write(tmp_path / "modem.parquet", FIRST)
     fit = ("bundle", "fit", "modem.parquet", "--replicates", "49")
 
@@ -217,7 +217,7 @@ def dish_rows(states, lost=None, count=60):
     return rows
 
 
-def test_a_dish_drops_when_it_is_not_connected_or_hears_nothing(tmp_path):
+def test_a_dish_drops_when_disconnected_or_when_all_pings_are_lost(tmp_path):
     rows = dish_rows({10: "SEARCHING", 14: "CONNECTED"}, {30: 0.9, 40: 1.0, 41: 1.0})
 
     log = logs.read(write(tmp_path / "dish.parquet", rows))
@@ -260,7 +260,7 @@ def test_bad_tables_are_refused_with_their_row(tmp_path, rows, said):
     assert error.value.remedy
 
 
-def test_formats_of_text_and_of_tables_are_told_apart(tmp_path):
+def test_text_and_table_formats_are_distinguished(tmp_path):
     table, text = write(tmp_path / "a.parquet", FIRST), tmp_path / "a.csv"
     text.write_text("time,link,event\n1e9,m,connected\n")
 
@@ -275,7 +275,7 @@ def test_formats_of_text_and_of_tables_are_told_apart(tmp_path):
         logs.read(cut)
 
 
-# Changes from one cell to another, and spells without a cell, counted from the columns by themselves.
+# Changes of the cell, and periods without a cell, counted directly from the columns.
 MEASURED = {"5G-D2-WAVELAB": 3, "5G-DTAG-WAVELAB": 1, "CAU-0C": 1, "CAU-4329": 2}
 
 
@@ -294,7 +294,7 @@ def test_measured_5g_modems():
             cell for name, cell in zip(columns["identity"], columns["lte.lCurrentCellid"], strict=True) if name == link.name
         ]
         changes = sum(a != b and bool(a) and bool(b) for a, b in itertools.pairwise(cells))
-        # A change between two files is not seen by either of them.
+        # A change between two files shows in neither of them.
         assert 0 <= changes - len(link.handovers_s) <= 4
         assert len(link.calls) == len(link.drops) + 1
         assert link.connected_s > 17_800

@@ -1,4 +1,4 @@
-"""Trace files: what is written is read back; what is malformed is refused, and nothing is left behind."""
+"""Trace files: written traces are read back; malformed ones are refused without leaving files behind."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_noise_is_imported_or_refused(tmp_path, data, name):
 
 
 @given(st.lists(st.booleans(), max_size=100))
-def test_runs_add_up_to_the_frames(lost):
+def test_run_lengths_add_up_to_the_frames(lost):
     runs = run_lengths(lost)
 
     assert runs.lost.sum() == sum(lost)
@@ -125,7 +125,7 @@ def test_a_measured_file_is_imported_once(tmp_path, cache_home):
     assert cache.resolve(file, kinds=["delivery", "rate"]) != first
 
 
-def test_a_damaged_file_in_the_cache_is_made_again(tmp_path):
+def test_a_damaged_cache_file_is_imported_again(tmp_path):
     file = tmp_path / "link.down"
     file.write_text("1\n")
     kept = cache.resolve(file)
@@ -135,7 +135,7 @@ def test_a_damaged_file_in_the_cache_is_made_again(tmp_path):
     assert cache.resolve(file).read_bytes() == whole
 
 
-def test_a_trace_file_passes_through(tmp_path):
+def test_a_trace_file_is_used_directly(tmp_path):
     path = trace_file.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
 
     assert cache.resolve(path) == path
@@ -199,12 +199,12 @@ def test_a_missing_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}.npz", "a\0b", "a\0b.npz", "/dev/zero", "/dev/zero/member"])
-def test_a_name_that_no_measured_file_has_is_refused(tmp_path, name):
+def test_an_unknown_name_of_a_measured_file_is_refused(tmp_path, name):
     with pytest.raises(TraceError):
         cache.resolve(tmp_path / name)
 
 
-def test_an_empty_reception_trace_is_a_link_that_loses_everything(tmp_path):
+def test_an_empty_reception_trace_loses_everything(tmp_path):
     file = tmp_path / "sdec1-1"
     file.touch()
 
@@ -252,7 +252,7 @@ def test_show_draws_every_kind(tmp_path, monkeypatch, suffix, name, text):
     assert (tmp_path / f"picture{suffix}").stat().st_size > 1000
     if suffix == ".html":
         page = (tmp_path / "picture.html").read_text()
-        # Neither is cut off on a narrow page: both scroll.
+        # On a narrow page both scroll instead of being cut off.
         assert '<div class="scroll"><svg' in page
         assert '<div class="scroll"><table' in page
         assert "min-width:648px" in page
@@ -277,7 +277,7 @@ def test_an_unknown_format_names_the_nearest(tmp_path):
 
 
 @pytest.mark.parametrize("starts", [None, [0], [0, 3]])
-def test_links_are_told_of_where_there_are_several(starts):
+def test_available_links_are_named_when_there_are_several(starts):
     from farlink.channels.summary import summary
 
     arrays = {"lost": [1, 1, 1, 0, 0, 0]} | ({} if starts is None else {"segment_start": starts})

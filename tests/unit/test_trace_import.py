@@ -1,4 +1,4 @@
-"""Importing measured files reproduces the figures that their descriptions state."""
+"""Imported measured files have the figures stated in their descriptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def measured(name):
 
 
 def autocorrelation(values, lag):
-    """Mean product at that lag, with the mean and variance of the whole series."""
+    """Autocorrelation at a lag, with the mean and variance of the whole series."""
     centred = values - values.mean()
     return np.mean(centred[:-lag] * centred[lag:]) / np.mean(centred**2)
 
@@ -120,7 +120,7 @@ def test_dish_telemetry_becomes_half_the_ping_latency():
         assert trace["time_s"].size == 3600
         assert np.median(steps) == pytest.approx(1.0, abs=0.005)
         assert np.sum(steps > 6) == 4
-    # The description is of 61 hours, these are 8 of them, picked from low to high loss.
+    # The description covers 61 hours; these are 8 of them, chosen from low to high loss.
     assert 0.0003 < loss.mean() < 0.005
     assert np.percentile(latency_ms, [1, 50, 99]) == pytest.approx([20.6, 27.6, 54.6], rel=0.15)
     assert autocorrelation(latency_ms[:3600], 1) == pytest.approx(0.99, abs=0.02)

@@ -1,4 +1,4 @@
-"""Bursts and independent errors in windows, blocks and codewords: computed beside played."""
+"""Bursts and independent errors in windows, blocks and codewords: closed forms against simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bursts(gap_mean_bits: float, gap_min_bits: float = 35.0) -> Bursts:
 
 
 def played(errors: Bursts, cycles: int, seed: int = 1) -> np.ndarray:
-    """Whether each bit is wrong, of a stream made as the bursts say."""
+    """For each bit of a stream with these bursts, whether it is wrong."""
     rng = np.random.default_rng(seed)
     free = errors.gap_mean_bits - errors.gap_min_bits
     at, wrong = 0, []
@@ -38,13 +38,13 @@ def test_rate_of_wrong_bits():
 
 
 @pytest.mark.parametrize("bits", [100, 184, 500, 1000])
-def test_windows_are_hit_as_often_as_in_a_played_stream(bits):
+def test_share_of_windows_with_errors_matches_a_simulated_stream(bits):
     windows = STREAM[: STREAM.size // bits * bits].reshape(-1, bits)
 
     assert bursts(300.0).hit(bits) == pytest.approx(windows.any(axis=1).mean(), abs=0.01)
 
 
-def test_bad_blocks_are_distributed_as_in_a_played_stream():
+def test_distribution_of_bad_blocks_matches_a_simulated_stream():
     bits, count = 184, 12
     blocks = STREAM[: STREAM.size // (bits * count) * bits * count].reshape(-1, count, bits).any(axis=2).sum(axis=1)
     seen = np.bincount(blocks, minlength=count + 1) / blocks.size
@@ -55,7 +55,7 @@ def test_bad_blocks_are_distributed_as_in_a_played_stream():
 
 
 @pytest.mark.parametrize(("depth", "mends"), [(1, 16), (1, 24), (3, 16), (5, 16)])
-def test_codewords_fail_as_in_a_played_stream(depth, mends):
+def test_codeword_failures_match_a_simulated_stream(depth, mends):
     length = 200
     whole = STREAM.size // (8 * length * depth) * length * depth
     stream = STREAM[: 8 * whole].reshape(-1, 8).any(axis=1)
@@ -110,14 +110,14 @@ def test_probabilities_of_bursts_are_probabilities(gap_mean_bits):
 
 
 @given(st.floats(60.0, 1e9), st.floats(1.01, 10.0))
-def test_rarer_bursts_hit_less(gap_mean_bits, more):
+def test_rarer_bursts_damage_fewer_windows(gap_mean_bits, more):
     often, seldom = bursts(gap_mean_bits), bursts(more * gap_mean_bits)
 
     assert seldom.hit(1000) <= often.hit(1000)
     assert seldom.word(60, 8, 1).loss <= often.word(60, 8, 1).loss * (1 + 1e-9)
 
 
-def test_without_right_bits_nothing_is_whole():
+def test_without_correct_bits_nothing_is_intact():
     errors = Bursts(np.array([0, 1]), np.array([0, 2]), 0.0, 0.0)
 
     assert errors.hit(100) == 1

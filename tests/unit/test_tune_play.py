@@ -1,4 +1,4 @@
-"""A modem over a series of C/N0: when it changes what, what its link loses, and the figures of it."""
+"""A modem over a series of C/N0: when it changes its setting, what its link loses, and the summary."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BARE = LookUp([replace(row, up_dbhz=row.down_dbhz) for row in ROWS])
 
 
 def series(values, *, step_s=10.0, **meta) -> Trace:
-    """A series of so many steps."""
+    """A series with one step per value."""
     times = step_s * np.arange(len(values))
     return Trace("cn0", {"time_s": times, "cn0_dbhz": values}, {"duration_s": step_s * len(values), "title": "Steps", **meta})
 
@@ -46,7 +46,7 @@ def row_at(cn0_dbhz: float):
     return next(row for row in ROWS if row.cn0_dbhz == cn0_dbhz)
 
 
-def test_a_setting_changes_so_long_after_the_signal():
+def test_a_setting_changes_after_the_given_delay():
     high, low = row_at(76.0), row_at(67.0)
     assert high.differs_from(low)
 
@@ -56,19 +56,19 @@ def test_a_setting_changes_so_long_after_the_signal():
     changes = np.flatnonzero(np.diff(played.setting)) + 1
     assert (played.step_s * changes).tolist() == [14, 24]
     assert (names(played)[0], names(played)[8]) == (high.name, low.name)
-    # Until then the old setting meets the new signal.
+    # Until then the old setting is used at the new C/N0.
     assert played.loss[0] < 0.01 < 0.9 < played.loss[6]
     assert played.loss[7] < 0.01
     assert played.switches_per_hour == pytest.approx(2 * 3600 / 30)
 
 
-def test_a_delay_longer_than_the_series_never_ends():
+def test_with_a_delay_longer_than_the_series_the_setting_never_changes():
     played = play(series([76.0, 67.0, 70.0]), LOOKUP, MODEM, detection_s=1000)
 
     assert set(names(played)) == {row_at(76.0).name}
 
 
-def test_swings_within_the_hysteresis_change_nothing():
+def test_variation_within_the_hysteresis_changes_nothing():
     down = next(row.down_dbhz for row in ROWS if row.down_dbhz is not None and row.down_dbhz > 68)
     swings = series([down + 0.1, down + 0.9, down + 0.2, down + 0.8] * 5)
 
@@ -79,7 +79,7 @@ def test_swings_within_the_hysteresis_change_nothing():
     assert play(across, BARE, MODEM).switches_per_hour == pytest.approx(9 * 3600 / 100)
 
 
-def test_figures_by_hand():
+def test_figures_match_hand_calculation():
     nothing = ROWS[0]
     assert nothing.status != OK
 
@@ -129,7 +129,7 @@ def test_rounding_keeps_four_digits(ber):
 
 @settings(max_examples=30)
 @given(st.lists(st.floats(58.0, 77.0) | st.just(-math.inf), min_size=1, max_size=12).filter(lambda one: max(one) > 0))
-def test_nothing_is_better_than_the_ideal(values):
+def test_no_policy_beats_the_ideal(values):
     trace = series(values)
 
     ideal, adaptive, fixed = (play(trace, LOOKUP, MODEM, policy=policy) for policy in ("ideal", "adaptive", "fixed"))
@@ -141,7 +141,7 @@ def test_nothing_is_better_than_the_ideal(values):
         assert one.mean_goodput_bps <= fixed.mean_goodput_bps
 
 
-def test_a_late_series_is_one_that_was_known_later():
+def test_a_late_policy_equals_a_delayed_series():
     values = [70.0, 72.0, 66.0, 75.0, 64.0]
 
     late = play(series(values), LOOKUP, MODEM, detection_s=10)
@@ -149,7 +149,7 @@ def test_a_late_series_is_one_that_was_known_later():
     assert late.setting.tolist() == known.setting.tolist()
 
 
-def test_what_is_synthetic_stays_so_and_gaps_are_told():
+def test_synthetic_labels_and_gaps_are_kept():
     played = play(series([76.0], synthetic=True, seed=3, gaps_s=[[1, 2]], notes="missing"), LOOKUP, MODEM, policy="fixed")
 
     for trace in (played.rate_trace(), played.ber_trace()):
@@ -158,7 +158,7 @@ def test_what_is_synthetic_stays_so_and_gaps_are_told():
     assert played.meta["setting"] in played.time_in
 
 
-def test_a_share_outside_the_table_is_told():
+def test_a_share_outside_the_table_is_reported():
     assert "a share of 0.1 is outside the table, 1 to 1" in play(series([76.0]), LOOKUP, MODEM, share=0.1).warnings
 
 
@@ -177,7 +177,7 @@ def test_a_share_outside_the_table_is_told():
         ({"goodput": "mathys"}, "no model or engine 'mathys'", "mathis"),
     ],
 )
-def test_what_is_not_allowed(given, said, remedy):
+def test_invalid_arguments_are_refused(given, said, remedy):
     with pytest.raises(TuneError) as refused:
         play(series([76.0, 70.0]), LOOKUP, MODEM, **given)
     assert said in refused.value.message
@@ -192,7 +192,7 @@ def test_other_traces_and_tables_are_refused():
         play(series([76.0]), LookUp(other), MODEM)
 
 
-def test_uneven_times_want_a_step():
+def test_uneven_times_require_a_step():
     trace = Trace("cn0", {"time_s": [0, 0.333333, 7.1], "cn0_dbhz": [70, 71, 72]}, {"duration_s": 86_400.0})
 
     with pytest.raises(TuneError) as refused:
@@ -203,7 +203,7 @@ def test_uneven_times_want_a_step():
     assert found[[3, 4, 70, 71]].tolist() == [70, 71, 71, 72]
 
 
-def test_frame_length_for_arq_is_the_best_there_is():
+def test_frame_length_for_arq_is_optimal():
     pick = LOOKUP.pick(67.0)
     assert pick.row.ber
 

@@ -33,7 +33,7 @@ def by_name(found: list[Point]) -> dict[tuple[str, str], Point]:
     return {(point.setting.modulation, point.setting.code_name): point for point in found}
 
 
-def test_uncoded_points_are_closed_forms():
+def test_uncoded_points_match_closed_forms():
     (row,) = points(tuning.modem(), [ES_N0_DB + OVER])
     bpsk, qpsk = (by_name(row)[modulation, "uncoded"] for modulation in ("bpsk", "qpsk"))
 
@@ -47,7 +47,7 @@ def test_uncoded_points_are_closed_forms():
 
 
 @pytest.mark.parametrize(("modulation", "bits", "esn0_db"), [("8psk", 3, 11.0), ("16qam", 4, 14.0)])
-def test_higher_modulations_are_as_bad_as_simulated(modulation, bits, esn0_db):
+def test_error_rates_of_higher_modulations_match_simulation(modulation, bits, esn0_db):
     uncoded = tuning.modem(modulations=[modulation], code={"none": {"kind": "uncoded"}})
     ((point,),) = points(uncoded, [esn0_db + OVER])
 
@@ -58,14 +58,14 @@ def test_higher_modulations_are_as_bad_as_simulated(modulation, bits, esn0_db):
     assert point.ber == pytest.approx(simulated.ber.value, abs=1.5 * simulated.ber.half_width)
 
 
-def test_a_code_too_good_to_be_simulated_has_the_end_of_the_interval():
+def test_a_code_without_observed_errors_gets_the_upper_end_of_its_interval():
     code = {"CV": {"kind": "convolutional", "generators": "171,133", "rates": ["1/2"]}}
     ((point,),) = points(tuning.modem(modulations=["8psk"], code=code), [16.0 + OVER])
 
     assert point.ber == pytest.approx(1e-7)
 
 
-def test_outer_codes_carry_what_they_say():
+def test_outer_codes_have_their_stated_rate():
     (row,) = points(tuning.modem(), [ES_N0_DB + OVER])
     rate = {name: point.information_bps for (modulation, name), point in by_name(row).items() if modulation == "bpsk"}
 
@@ -75,7 +75,7 @@ def test_outer_codes_carry_what_they_say():
     assert rate["ER46(14,12)"] == pytest.approx(1e6 * 552 / (14 * 50))
 
 
-def test_reed_solomon_is_the_binomial_tail():
+def test_reed_solomon_failures_are_the_binomial_tail():
     (row,) = points(tuning.modem(), [6.0 + OVER])
     point = by_name(row)["bpsk", "RS(216,184)"]
 
@@ -84,7 +84,7 @@ def test_reed_solomon_is_the_binomial_tail():
     assert point.loss == pytest.approx(1 - (1 - word) ** 3, rel=1e-6)
 
 
-def test_reed_solomon_of_the_core_agrees():
+def test_reed_solomon_points_match_the_core():
     (row,) = points(tuning.modem(), [6.0 + OVER])
     point = by_name(row)["bpsk", "RS(216,184)"]
 
@@ -94,7 +94,7 @@ def test_reed_solomon_of_the_core_agrees():
 
 
 @pytest.mark.parametrize("interleaving", [1, 3])
-def test_concatenation_of_the_core_agrees(interleaving):
+def test_concatenated_points_match_the_core(interleaving):
     inner = {"kind": "convolutional", "generators": "171,133", "rates": ["3/4"]}
     outer = {**tuning.MODEM["code"]["RS"], "data_bytes": [184], "interleaved": interleaving == 3}
     both = {"kind": "concatenated", "outer": "RS", "inner": "CV"}
@@ -107,7 +107,7 @@ def test_concatenation_of_the_core_agrees(interleaving):
     table = {"code": {"kind": "concatenated", "outer": outer, "inner": convolutional}}
     simulated = coding.error_rate(table, row[0].ebn0_db, events=400, max_bits=3 * 10**7)
     assert row[0].setting.code_name == "RS(216,184)+CV 3/4"
-    # Both are simulated: the events here, the whole chain there.
+    # Both are simulated: here from error events, there as the whole chain.
     assert row[0].ber == pytest.approx(simulated.ber.value, rel=0.35)
 
 
@@ -137,7 +137,7 @@ def test_qpsk_is_bpsk_with_twice_the_rate_and_half_the_energy():
     assert qpsk.information_bps == 2 * bpsk.information_bps
 
 
-def test_a_carrier_of_ones_own_has_the_energy_of_fewer_symbols():
+def test_a_dedicated_carrier_spreads_its_energy_over_fewer_symbols():
     half = {"share": 0.5}
     (tdma,) = points(tuning.modem(), [70.0], **half)
     (scpc,) = points(tuning.modem(access="scpc"), [70.0 - 10 * math.log10(2)], **half)
@@ -147,7 +147,7 @@ def test_a_carrier_of_ones_own_has_the_energy_of_fewer_symbols():
     assert [point.information_bps for point in scpc] == [point.information_bps for point in tdma]
 
 
-def test_loss_of_the_modem_is_taken_off_and_a_demodulator_has_its_limit():
+def test_implementation_loss_is_subtracted_and_the_demodulator_has_a_limit():
     (ideal,) = points(tuning.modem(), [68.0])
     (real,) = points(tuning.modem(implementation_loss_db=2.0), [70.0])
 
@@ -206,7 +206,7 @@ def test_bad_modems_are_refused(tmp_path, changes, words, remedy):
     assert remedy in refused.value.remedy
 
 
-# What a hand may write for any key.
+# Values that a user may write for any key.
 NUMBERS = [-1, 0, 1, 3, 10**12, 10**40, -1.5, 1e-300, 1e300, math.inf, -math.inf, math.nan, True]
 TABLES = [[], [[]], {}, ["x"], [0], [1e9], ["1/2", "9/8"], {"kind": "x"}, {"kind": "uncoded"}]
 STRANGE = st.sampled_from(["", "x", "171,133", *NUMBERS, *TABLES])
@@ -223,7 +223,7 @@ def places(table: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def refusal(call: Callable[[], object]) -> TuneError | None:
-    """How something is refused, if it is; any other error is one of ours."""
+    """The refusal of a call, or nothing; any other exception is a defect of farlink."""
     try:
         call()
     except TuneError as error:
@@ -232,7 +232,7 @@ def refusal(call: Callable[[], object]) -> TuneError | None:
 
 
 def with_value(table: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """A copy with another value at a place."""
+    """A copy with another value at a path."""
     copied = copy.deepcopy(table)
     at = copied
     for key in place[:-1]:
@@ -247,7 +247,7 @@ WHOLE_STUDY = {**tuning.STUDY, "usable": {"loss": 0.1, "goodput_bps": 1.0}, "thr
 
 @settings(max_examples=200)
 @given(st.sampled_from(places(WHOLE_MODEM)), STRANGE)
-def test_a_modem_with_a_strange_value_works_or_is_refused_in_words(place, value):
+def test_a_modem_with_a_hostile_value_works_or_raises_a_farlink_error(place, value):
     changed = with_value(WHOLE_MODEM, place, value)
     error = refusal(lambda: validated(modems.Modem, changed, where="modem.toml").settings())
     assert error is None or (error.message and error.remedy and "\n" not in error.message)
@@ -255,7 +255,7 @@ def test_a_modem_with_a_strange_value_works_or_is_refused_in_words(place, value)
 
 @settings(max_examples=200)
 @given(st.sampled_from(places(WHOLE_STUDY)), STRANGE)
-def test_a_study_with_a_strange_value_works_or_is_refused_in_words(place, value):
+def test_a_study_with_a_hostile_value_works_or_raises_a_farlink_error(place, value):
     changed = with_value(WHOLE_STUDY, place, value)
     error = refusal(lambda: validated(Study, changed, where="study.toml").cn0_dbhz)
     assert error is None or (error.message.startswith("study.toml: ") and error.remedy)
@@ -279,7 +279,7 @@ def test_a_missing_or_broken_file_is_refused(tmp_path):
         modems.load(tmp_path / "binary.toml")
 
 
-def test_descriptions_go_through_json():
+def test_descriptions_survive_json():
     described = tuning.modem()
 
     assert modems.Modem.model_validate(json.loads(json.dumps(described.model_dump(mode="json")))) == described

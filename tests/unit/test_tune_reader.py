@@ -1,4 +1,4 @@
-"""The reader of look-up tables: what it picks, what it holds on to, what it says."""
+"""The reader of look-up tables: picks, hysteresis, warnings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def quietly(reader: LookUp, cn0_dbhz: float, **more) -> Pick:
 
 @given(entries())
 def test_without_margin_every_row_is_picked_at_its_own_condition(rows):
-    # The thresholds of no margin.
+    # Thresholds without margin.
     first = {}
     for row in rows:
         first.setdefault(row.step, row.cn0_dbhz)
@@ -62,7 +62,7 @@ def test_without_margin_every_row_is_picked_at_its_own_condition(rows):
 
 
 @given(entries(), CN0, CN0)
-def test_more_signal_is_never_answered_with_a_lower_step(rows, one, other):
+def test_a_higher_cn0_never_picks_a_lower_step(rows, one, other):
     reader = LookUp(rows)
 
     low, high = (quietly(reader, cn0).row.step for cn0 in sorted((one, other)))
@@ -70,7 +70,7 @@ def test_more_signal_is_never_answered_with_a_lower_step(rows, one, other):
 
 
 @given(entries(), st.lists(CN0, min_size=1, max_size=30))
-def test_a_step_is_kept_between_its_thresholds_and_left_beyond(rows, walk):
+def test_a_step_is_kept_between_its_thresholds_and_left_outside(rows, walk):
     reader = LookUp(rows)
     ends = {row.step: (row.down_dbhz, row.up_dbhz) for row in rows}
     low, high = rows[0].cn0_dbhz, rows[-1].cn0_dbhz
@@ -85,12 +85,12 @@ def test_a_step_is_kept_between_its_thresholds_and_left_beyond(rows, walk):
             assert at >= ends[current.row.step][1]
         if current.row.step < before.row.step:
             assert at < ends[before.row.step][0]
-        # Nobody waits below a step that may be entered.
+        # A reader without a current step never stays below a step that it may enter.
         assert all(step <= current.row.step for step, (_, up) in ends.items() if up is None or at >= up)
 
 
 @given(entries(), CN0, st.lists(st.floats(0, 1), min_size=2, max_size=40))
-def test_it_never_swings_within_the_hysteresis(rows, start, swings):
+def test_the_pick_never_oscillates_within_the_hysteresis(rows, start, swings):
     reader = LookUp(rows)
     ends = [(row.down_dbhz, row.up_dbhz) for row in rows if row.down_dbhz is not None]
     if not ends:
@@ -119,7 +119,7 @@ def test_picking_again_changes_nothing(rows, cn0):
 
 @settings(max_examples=20)
 @given(CN0)
-def test_outside_the_table_its_ends_hold_with_a_warning(cn0):
+def test_outside_the_table_its_end_rows_are_picked_with_a_warning(cn0):
     reader = LookUp(tuning.shared_rows())
 
     if 60 <= cn0 <= 68:
@@ -131,7 +131,7 @@ def test_outside_the_table_its_ends_hold_with_a_warning(cn0):
     assert len(found.warnings) == 1
 
 
-def test_flows_that_are_not_in_the_table_are_one_flow_on_less():
+def test_a_number_of_flows_not_in_the_table_is_one_flow_at_a_smaller_share():
     reader = LookUp(tuning.shared_rows())
 
     assert reader.pick(63.0, share=1.0, flows=8).row.flows == 8
@@ -141,14 +141,14 @@ def test_flows_that_are_not_in_the_table_are_one_flow_on_less():
         assert reader.pick(63.0, share=1.0, flows=16).row.share == 0.25
 
 
-def test_a_carrier_of_ones_own_takes_the_nearest_number_of_flows():
+def test_a_dedicated_carrier_takes_the_nearest_number_of_flows():
     reader = LookUp([Row(**{**vars(row), "access": "scpc"}) for row in tuning.shared_rows()])
 
     with pytest.warns(TuningWarning, match="4 flows are not in the table: 8 are used"):
         assert reader.pick(63.0, share=1.0, flows=4).row.flows == 8
 
 
-def test_what_was_picked_for_another_share_does_not_count():
+def test_a_pick_for_another_share_is_ignored():
     reader = LookUp(tuning.shared_rows())
     high = reader.pick(68.0, share=1.0)
 
@@ -156,18 +156,18 @@ def test_what_was_picked_for_another_share_does_not_count():
     assert reader.pick(64.3, share=0.5, current=high) == fresh
 
 
-def test_the_row_is_that_of_the_condition_or_the_nearest_of_the_step():
+def test_the_picked_row_is_at_the_condition_or_nearest_within_the_step():
     reader = LookUp(tuning.shared_rows())
 
     assert reader.pick(62.9).row.cn0_dbhz == 62.5
-    # Held at step D, left at 66.2: at 66.3 still there after a fall.
+    # Step D is left below 66.2, so it is kept at 66.3 after a fall.
     held = reader.pick(66.3, current=reader.pick(67.5))
     assert (held.row.code, held.row.cn0_dbhz) == ("D", 66.0)
-    # Step C begins at 64 and is entered with no step before at 64.2; that of 64.5 has begun by then.
+    # Step C begins at 64, and without a previous step is entered at 64.2.
     assert (reader.pick(64.3).row.code, reader.pick(64.3).row.cn0_dbhz) == ("C", 64.0)
 
 
-def test_picks_are_those_of_the_vectors_that_rust_reads():
+def test_picks_match_the_vectors_shared_with_rust():
     content = json.loads(tuning.VECTORS.read_text())
     rows = tuning.shared_rows()
 
@@ -199,7 +199,7 @@ def test_a_table_picks_its_own_rows(tmp_path, suffix):
         ((60.0, 1.0, 0), "0 flows"),
     ],
 )
-def test_what_is_no_condition_is_refused(condition, words):
+def test_an_invalid_condition_is_refused(condition, words):
     cn0_dbhz, share, flows = condition
 
     with pytest.raises(TuneError) as refused:
@@ -207,7 +207,7 @@ def test_what_is_no_condition_is_refused(condition, words):
     assert words in refused.value.message
 
 
-def test_reading_a_table_needs_nothing_but_the_base(tmp_path):
+def test_reading_a_table_needs_no_extras(tmp_path):
     path = tmp_path / "table.json"
     path.write_text(tuning.VECTORS.read_text())
     code = f"""
@@ -230,7 +230,7 @@ except Exception as error:
     ]
 
 
-def test_rows_that_are_no_table_are_refused():
+def test_rows_that_do_not_form_a_table_are_refused():
     row = tuning.shared_rows()[3]
 
     with pytest.raises(TuneError, match="without rows"):
@@ -242,7 +242,7 @@ def test_rows_that_are_no_table_are_refused():
 
 
 @pytest.mark.parametrize(("ber", "limits", "expected"), [(1e-5, {}, 687), (1e-5, {"most_bytes": 500}, 500), (0.0, {}, 65_535)])
-def test_a_frame_is_as_long_as_the_errors_of_its_row_allow(ber, limits, expected):
+def test_frame_length_follows_the_error_rate_of_its_row(ber, limits, expected):
     picked = Pick(Row(1.0, 1, 60.0, OK, 0, None, None, code="A", ber=ber))
 
     # h/2 (sqrt(1 + 4 / (8 p h)) - 1) for a header of h = 40 bytes.

@@ -1,4 +1,4 @@
-"""Look-up tables: what is chosen, thresholds, what is not sent, the guard, and files."""
+"""Look-up tables: choice of settings, thresholds, no transmission, the guard, and files."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_every_row_is_the_best_of_all_settings(table):
             assert usable == []
 
 
-def test_what_cannot_be_used_is_no_transmission(table):
+def test_an_unusable_condition_means_no_transmission(table):
     silent = [row for row in table.rows if row.status == NO_TRANSMISSION]
 
     assert {row.cn0_dbhz for row in silent} >= {60.0, 61.0}
     assert all(row.goodput_bps is None and row.modulation is None and row.code is None for row in silent)
     assert all("every setting loses more than 0.3" in row.reason for row in silent)
-    # Above the first condition that works, all do.
+    # All conditions above the first usable one are usable.
     for entry in entries(table.rows):
         assert [row.status for row in entry] == sorted((row.status for row in entry), key=lambda status: status == OK)
 
@@ -75,7 +75,7 @@ def test_a_demodulator_that_never_works_sends_nothing():
     assert {row.reason for row in silent.rows} == {"the demodulator works with no setting"}
 
 
-def test_a_least_goodput_is_kept():
+def test_a_minimum_goodput_is_respected():
     study = tuning.study(usable={"goodput_bps": 5e5}, shares=[1.0], flows=[1])
     found = tables.tune(study, tuning.modem())
 
@@ -98,7 +98,7 @@ def test_thresholds_are_where_a_step_begins():
             assert not any(row.differs_from(step[0]) for row in step)
 
 
-def test_a_finer_table_has_the_coarse_one_in_it():
+def test_a_finer_table_contains_the_coarse_one():
     narrow = {"cn0_from_dbhz": 66, "cn0_to_dbhz": 68, "shares": [1.0], "flows": [1], "tolerance": 0.0}
     coarse = tables.tune(tuning.study(**narrow), tuning.modem())
     fine = tables.tune(tuning.study(**narrow, cn0_step_db=0.1), tuning.modem())
@@ -109,7 +109,7 @@ def test_a_finer_table_has_the_coarse_one_in_it():
     assert same == [(row.modulation, row.code, row.goodput_bps) for row in coarse.rows]
 
 
-def test_tolerance_keeps_what_is_nearly_as_good():
+def test_tolerance_keeps_a_setting_that_is_nearly_as_good():
     found = {
         tolerance: tables.tune(tuning.study(tolerance=tolerance, shares=[1.0], flows=[1], cn0_step_db=0.25), tuning.modem())
         for tolerance in (0.0, 0.3)
@@ -121,7 +121,7 @@ def test_tolerance_keeps_what_is_nearly_as_good():
         assert (kept.goodput_bps or 0) >= 0.7 * (best.goodput_bps or 0)
 
 
-def test_packet_sizes_are_chosen_among():
+def test_the_best_of_several_packet_sizes_is_chosen():
     sizes = tuning.modem(segment_bytes=[64, 256, 1400], code={"none": {"kind": "uncoded"}})
     found = tables.tune(tuning.study(shares=[1.0], flows=[1], cn0_step_db=0.25), sizes)
 
@@ -158,12 +158,12 @@ def test_goodput_is_a_share_that_falls_with_loss_and_grows_with_flows(name, rate
 
     here = share(loss, flows)
     assert 0 < here <= 1 - loss
-    # Padhye's window limit is all or nothing, so that a hair more can arrive where it begins to rule.
+    # Padhye's window limit switches abruptly, so that slightly more can arrive where it begins to apply.
     assert share(min(0.95, more * loss), flows) <= here * (1.02 if name.startswith("padhye") else 1)
     assert share(loss, flows + 1) >= here * (0.98 if name.startswith("padhye") else 1)
 
 
-def test_the_packet_engine_is_near_relation_1_where_that_holds():
+def test_the_packet_engine_is_near_relation_1_within_its_range():
     links = Offered(np.array([455.0]), np.array([1e-2]), 5, Path(0.5, 0.8))
     packet, half_width = goodput("packet", links)
     relation, _ = goodput("relation", links)
@@ -178,7 +178,7 @@ def test_unknown_goodput_is_refused():
     assert "did you mean 'relation'?" in refused.value.remedy
 
 
-def test_selection_takes_the_fluid_engine_from_half_of_the_rate(monkeypatch):
+def test_selection_uses_the_fluid_engine_from_half_the_rate(monkeypatch):
     asked = []
 
     def fluid(rate, _round_trip, _buffer, loss, flows, **options):
@@ -211,7 +211,7 @@ def rows_of(goodputs, rates, half_width=0.0):
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=2, max_size=12))
-def test_guard_finds_every_fall_and_nothing_else(goodputs):
+def test_guard_finds_exactly_the_drops_in_goodput(goodputs):
     findings = guard(rows_of(goodputs, [1.0] * len(goodputs)))
 
     falls = [60.0 + at + 1 for at, (below, here) in enumerate(itertools.pairwise(goodputs)) if here < below]
@@ -219,7 +219,7 @@ def test_guard_finds_every_fall_and_nothing_else(goodputs):
     assert all(one.what == "goodput_bps" and not one.is_harmless for one in findings)
 
 
-def test_guard_says_why():
+def test_guard_gives_the_reason():
     (unsure,) = guard(rows_of([100.0, 99.0], [1.0, 1.0], half_width=0.6))
     assert (unsure.is_harmless, unsure.reason) == (True, "within the intervals, 1.2 b/s together")
 
@@ -237,14 +237,14 @@ def test_guard_says_why():
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".toml"])
-def test_files_give_the_rows_back(table, tmp_path, suffix):
+def test_files_give_back_the_same_rows(table, tmp_path, suffix):
     path = tmp_path / f"table{suffix}"
     files.write(table, path)
 
     assert files.read_rows(path) == table.rows
 
 
-def test_a_table_that_cannot_be_written_leaves_what_was_there(table, tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_table(table, tmp_path, monkeypatch):
     path = tmp_path / "table.csv"
     path.write_text("kept")
     with pytest.raises(TuneError, match=r"no look-up table has the suffix '\.xlsx'"):
@@ -274,7 +274,7 @@ def test_a_table_that_cannot_be_written_leaves_what_was_there(table, tmp_path, m
         ("t.json", '{"rows": [{"share":1,"flows":1,"cn0_dbhz":"60","status":"ok","step":0}]}', "cn0_dbhz is '60'"),
     ],
 )
-def test_files_that_are_no_tables_are_refused(tmp_path, name, text, words):
+def test_files_that_are_not_tables_are_refused(tmp_path, name, text, words):
     if text is not None:
         (tmp_path / name).write_text(text)
 
@@ -308,7 +308,7 @@ def test_bad_studies_are_refused(tmp_path, changes, words):
     assert words in refused.value.message
 
 
-def test_a_row_differs_by_its_setting_only():
+def test_rows_differ_only_by_their_setting():
     row = rows_of([1.0], [1.0])[0]
 
     assert not row.differs_from(replace(row, cn0_dbhz=61.0, loss=0.5, goodput_bps=2.0))

@@ -1,4 +1,4 @@
-"""Numbers for people."""
+"""Numbers formatted for users."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_grid_value(value, key, shown):
     assert units.show(value, key) == shown
 
 
-def test_labels_are_told_apart():
+def test_labels_are_distinguishable():
     assert units.labels(["hop.a.rate_bps", "hop.b.rate_bps", "link.delay_s"]) == {
         "hop.a.rate_bps": "hop.a rate",
         "hop.b.rate_bps": "hop.b rate",

@@ -1,4 +1,4 @@
-"""Tables at every width: every figure is whole, and every column that is left out is named."""
+"""Tables at every width: numbers are complete, and omitted columns are named."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUANTITIES = ["goodput\nkb/s", "of the link\n%", "mean delay\nms", "99 % delay\n
 
 @st.composite
 def tables(draw):
-    """What a run prints: some columns of a grid, goodput, and some of the other quantities."""
+    """Output of a run: some columns of a grid, goodput, and some of the other quantities."""
     keys = [f"{draw(NAMES)} {number}" for number in range(draw(st.integers(0, 4)))]
     others = draw(st.lists(st.sampled_from(QUANTITIES[1:]), unique=True))
     headings = [(name, False) for name in keys] + [(name, True) for name in ["runs", QUANTITIES[0], *others]]
@@ -51,7 +51,7 @@ def printed(table, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @given(made=tables())
-def test_no_figure_is_cut_and_no_column_vanishes(width, made):
+def test_no_number_is_cut_and_omitted_columns_are_named(width, made):
     headings, rows, keep = made
     text = printed(fitted(headings, rows, keep=keep), width)
 
@@ -69,7 +69,7 @@ def test_no_figure_is_cut_and_no_column_vanishes(width, made):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @given(made=tables())
-def test_a_text_table_goes_on_below(width, made):
+def test_a_wide_text_table_continues_below(width, made):
     headings, rows, _ = made
     head = [heading.partition("\n")[0] for heading, _ in headings]
     token = shown.WIDTH.set(width)
@@ -83,7 +83,7 @@ def test_a_text_table_goes_on_below(width, made):
         assert cell in text
 
 
-def test_without_a_width_a_text_table_is_one():
+def test_without_a_width_a_text_table_is_not_split():
     assert "\n\n" not in table(["a" * 100, "b" * 100, "c" * 100], [["1", "2", "3"]])
 
 
@@ -98,7 +98,7 @@ def test_a_terminal_wraps_no_line(command, width):
         )
         os.close(theirs)
         printed = b""
-        # Linux ends the reading of a terminal that nobody holds open with an error.
+        # On Linux, reading a terminal whose other end is closed fails.
         with contextlib.suppress(OSError):
             while piece := os.read(ours, 4096):
                 printed += piece

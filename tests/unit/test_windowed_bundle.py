@@ -1,4 +1,4 @@
-"""Goodput of a window over lines in closed form: its bounds, and beside the packet engine."""
+"""Closed-form goodput of a window over lines: its bounds, and comparison with the packet engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_results_have_the_broadcast_shape():
     assert unloaded_rtt_s(bundle).shape == (2, 2, 3)
 
 
-def test_repetition_is_that_of_go_back_n():
+def test_frame_repetition_is_go_back_n():
     bundle = replace(IRIDIUM, arq=Repetition(25, 6, 0.03))
     arq = go_back_n.GoBackN(np.ceil(line_bytes(1500) / 25), 6, 25 * 8 / 2400, FrameErrors(0.03, 0.03))
 
@@ -59,7 +59,7 @@ def test_header_and_escapes_are_those_of_the_line():
     loss=st.floats(0, 0.2),
     delay_s=st.floats(0, 5),
 )
-def test_no_more_than_window_and_lines_allow(lines, line_packets, packet_bytes, window, loss, delay_s):
+def test_goodput_is_bounded_by_window_and_lines(lines, line_packets, packet_bytes, window, loss, delay_s):
     bundle = WindowedBundle(
         lines, 2400, packet_bytes, window, line_packets=line_packets, delay_s=delay_s, arq=Repetition(25, 6, loss)
     )
@@ -69,11 +69,11 @@ def test_no_more_than_window_and_lines_allow(lines, line_packets, packet_bytes, 
     assert rtt_s(bundle) >= unloaded_rtt_s(bundle) * (1 - 1e-9)
     assert rate * rtt_s(bundle) == pytest.approx(window)
     assert packet_rate_hz(replace(bundle, window_packets=1.1 * window)) >= rate * (1 - 1e-9)
-    # A line that holds more keeps another one waiting, and gains nothing by it.
+    # A line that holds more packets only makes another one wait.
     assert packet_rate_hz(replace(bundle, line_packets=line_packets + 1)) <= rate * (1 + 1e-9)
 
 
-def test_round_trip_is_the_thesis_one_where_the_window_fills_the_lines():
+def test_round_trip_is_that_of_the_thesis_when_the_window_fills_the_lines():
     lines = np.array([1, 2, 4, 8])
     bundle = replace(IRIDIUM, lines=lines, window_packets=3 * lines, arq=None)
 
@@ -85,7 +85,7 @@ def test_round_trip_is_the_thesis_one_where_the_window_fills_the_lines():
 @pytest.mark.parametrize("packet_bytes", [300, 1500])
 @pytest.mark.parametrize("repeats", [False, True])
 @pytest.mark.parametrize(("window", "tolerance"), [("line", 0.05), ("fixed", 0.01)])
-def test_engine_has_the_same_goodput(lines, packet_bytes, repeats, window, tolerance):
+def test_engine_agrees_with_the_closed_form(lines, packet_bytes, repeats, window, tolerance):
     packets = lines if window == "line" else 33
     arq = {"arq": {"frame_bytes": 25, "window_frames": 6, "loss": 0.03, "loss_again": 0.1}} if repeats else {}
     data = {
@@ -127,12 +127,12 @@ def test_engine_has_the_same_goodput(lines, packet_bytes, repeats, window, toler
         ({"packet_bytes": 52}, "header_bytes must be below packet_bytes, not 52"),
     ],
 )
-def test_what_lies_outside_its_range_is_refused(changes, message):
+def test_values_out_of_range_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         goodput_bps(replace(IRIDIUM, **changes))
 
 
-def test_expected_largest_of_normal_values_is_straight_between_whole_numbers_of_them():
+def test_expected_maximum_of_normal_values_is_linear_between_integers():
     # Blom's approximation: of one 0, of two 0.589, of three 0.869; their running means.
     one, two, three = 0.0, 0.5894558 / 2, (0.5894558 + 0.8694238) / 3
 

@@ -1,4 +1,4 @@
-"""The workflow of a hosted CI calls make targets that there are."""
+"""The hosted CI workflow calls existing make targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JOBS = yaml.safe_load((ROOT / ".github" / "workflows" / "checks.yml").read_text(
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_a_job_calls_targets_of_the_makefile(job):
+def test_ci_jobs_call_targets_of_the_makefile(job):
     commands = [step["run"] for step in JOBS[job]["steps"] if "run" in step]
     called = {target for command in commands for target in re.findall(r"\bmake ([\w-]+)", command)}
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -23,7 +23,7 @@ def test_a_job_calls_targets_of_the_makefile(job):
     assert called <= targets
 
 
-def test_the_compiler_is_no_older_than_the_one_asked_for():
+def test_the_ci_compiler_is_at_least_the_required_version():
     asked = re.search(r'rust-version = "1\.(\d+)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 
     for job in JOBS.values():
@@ -31,7 +31,7 @@ def test_the_compiler_is_no_older_than_the_one_asked_for():
         assert int(given[1]) >= int(asked[1])
 
 
-def test_what_ci_runs_is_what_a_contributor_runs():
+def test_ci_and_contributors_run_the_same_targets():
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
     assert "make test" in run

@@ -20,7 +20,7 @@ from pathlib import Path
 from farlink.errors import CaptureError
 from farlink.untrusted import gunzip, read_file
 
-# Longest packet that is believed: pcap files of 256 KiB snapshots exist, what is beyond it is damage.
+# Longest accepted packet: pcap files with 256 KiB snapshots exist; longer packets are a sign of damage.
 _LONGEST = 1 << 24
 # Each becomes an object of some 300 bytes.
 _MOST_PACKETS = 2_000_000
@@ -122,7 +122,7 @@ def read(path: str | Path) -> Capture:
 
 
 def parse(data: bytes, name: str) -> Capture:
-    """Read a capture that is in memory, as `farlink.trace_run` gives it.
+    """Read a capture in memory, as returned by `farlink.trace_run`.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _pcap(data: bytes, name: str, order: str, units: int) -> Iterator[Packet]:
 
 @dataclass
 class _Interface:
-    """What a section says of one interface."""
+    """Description of one interface in a section."""
 
     link_type: int
     snapshot: int

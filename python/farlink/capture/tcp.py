@@ -1,4 +1,4 @@
-"""TCP connections out of captured packets: what each side sent, sent again and acknowledged."""
+"""TCP connections in captured packets: data that each side sent, retransmitted and acknowledged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXTENSIONS = (0, 43, 60)
 _FRAGMENT = 44
 _WRAP = 1 << 32
 
-# Numbers of link types -> bytes before the network layer's, and where its Ethernet type stands; none where it must be IP.
+# Numbers of link types -> bytes before the network layer, and offset of its Ethernet type; none where it must be IP.
 _ETHERNET, _PPP, _NULL, _LOOP = 1, 9, 0, 108
 _COOKED = {113: (16, 14), 276: (20, 0)}
 _RAW = (12, 14, 101, 228, 229)
@@ -46,7 +46,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Direction:
-    """What one side of a connection sent, by offsets in its stream of bytes.
+    """Data that one side of a connection sent, by offsets in its byte stream.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Bursts of wrong bits: how long they are depends on how many right bits end one, so that number is always said."""
+"""Bursts of wrong bits. Their length depends on the number of right bits that ends a burst, so that number is always stated."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def burst_statistics(trace: Trace, gap_bits: int) -> BitBursts:
 
 
 def bursts_of(found: BurstStatistics) -> BitBursts:
-    """What the core has counted, in the words of `BitBursts`."""
+    """Counts of the core as `BitBursts`."""
     count, gap_bits = found["bursts"], found["gap_bits"]
     if not count:
         nan = float("nan")

@@ -25,7 +25,7 @@ def find(
     window_s: float = 20.0,
     edge_s: float = 0.0,
 ) -> NDArray[np.bool_]:
-    """Samples during which the line of sight is taken as blocked: long and far below what is usual around them.
+    """Samples with a presumably blocked line of sight: for long far below the level around them.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def mark(size: int, sample_rate_hz: float, intervals_s: Sequence[tuple[float, fl
 
 
 def _running_median(values: NDArray[np.float64], window: float) -> NDArray[np.float64]:
-    """Median of a window around each sample, in steps of a twentieth of it; of the whole where a window holds nothing."""
+    """Median of a window around each sample, in steps of a twentieth of it; the overall median where a window is empty."""
     if values.size <= window:
         return np.full(values.size, _median(values))
     stride = max(1, int(window / _PER_WINDOW))

@@ -1,4 +1,4 @@
-"""Bursts at a decoder's output counted while it decodes: wrong bits are written to a file as they come, not kept in memory."""
+"""Bursts at a decoder's output, counted while it decodes: wrong bits go directly to a file and are not kept in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from farlink.untrusted import MOST_VALUES
 
 @dataclass(frozen=True)
 class BurstRun:
-    """A decoder that has run, and the bursts it left.
+    """A finished decoder run, and its bursts.
 
     Attributes
     ----------

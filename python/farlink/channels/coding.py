@@ -96,7 +96,7 @@ def error_rate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ErrorRate:
-    """Simulate the error rates of a coding; what was simulated before is kept in the cache folder (`FARLINK_CACHE`).
+    """Simulate the error rates of a coding; results are cached (`FARLINK_CACHE`).
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def error_trace(
 
 
 def error_trace_meta(coding: Mapping[str, Any], ebn0_db: float, seed: int) -> dict[str, Any]:
-    """What is known of a trace of wrong bits.
+    """Statistics of a trace of wrong bits.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def describe(coding: Mapping[str, Any]) -> str:
 
 
 def _describe_code(code: Mapping[str, Any]) -> str:
-    """A code in a few words; those that it is made of after each other."""
+    """A short description of a code; of a concatenation, its parts in order."""
     parts = [_describe_code(value) for value in code.values() if isinstance(value, Mapping)]
     words = [str(code.get("kind", "no code")), *([str(code["generators"])] if "generators" in code else [])]
     simple = {name: value for name, value in code.items() if not isinstance(value, Mapping)}

@@ -54,7 +54,7 @@ class Fades:
 
 @dataclass(frozen=True)
 class Bands:
-    """A series in buckets of time: what a picture can show of a million samples.
+    """A series in buckets of time, to draw a million samples.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ _FLAGS = ("interrupted", "reached")
 
 
 def read(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What was kept for a simulation; None if there is nothing, or nothing that can be trusted.
+    """The cached result of a simulation; None without a valid one.
 
     A file that is damaged is set aside, and that is said.
 
@@ -50,7 +50,7 @@ def read(key: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def parse(content: bytes, key: str) -> tuple[dict[str, Any] | None, str]:
-    """What a file holds; or None, and why it is not believed.
+    """Contents of a file; or None, and the reason why it is invalid.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def parse(content: bytes, key: str) -> tuple[dict[str, Any] | None, str]:
 
 
 def write(key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Keep what a simulation found. Where that is not possible it is simulated again next time."""
+    """Cache the result of a simulation. If that is impossible, it is simulated again next time."""
     path, whole = _path(key), _whole(key)
     content = {"key": whole, "found": dict(found), "sha256": _digest(whole, dict(found))}
     try:
@@ -86,7 +86,7 @@ def write(key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
 
 
 def _impossible(found: Any) -> str:
-    """What is wrong with the numbers of a simulation; empty if nothing is."""
+    """Errors in the numbers of a simulation; empty if there are none."""
     if not isinstance(found, dict) or set(found) != {*_COUNTS, *_RATES, *_FLAGS}:
         return "it does not hold what a simulation finds"
     if not all(isinstance(found[name], bool) for name in _FLAGS):

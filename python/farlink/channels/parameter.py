@@ -36,7 +36,7 @@ class Parameter:
 
     @property
     def rule(self) -> str:
-        """What is allowed, in words."""
+        """The allowed values, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, str):

@@ -20,7 +20,7 @@ _SAME_RATE = 0.02
 
 
 class ReceiverError(FarlinkError):
-    """A receiver is unknown, or its model cannot be what was given."""
+    """A receiver is unknown, or its parameters are impossible."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Receiver:
         return self.sensitivity_dbm(ber), ber
 
     def rate_warning(self, rate_bps: float) -> str | None:
-        """What is wrong with using the model at that data rate; None if nothing is, or its own rate is not known.
+        """Warning about using the model at that data rate; None if it is fine, or if the model's own rate is unknown.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What a trace amounts to, in numbers."""
+"""Summary statistics of a trace."""
 
 from __future__ import annotations
 

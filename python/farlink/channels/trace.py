@@ -77,7 +77,7 @@ class Trace:
 
     @property
     def duration_s(self) -> float | None:
-        """Time after which it starts over, in s; None for kinds that count frames or bits."""
+        """Time after which the trace repeats, in s; None for kinds that count frames or bits."""
         duration_s = self.meta.get("duration_s")
         return None if duration_s is None else float(duration_s)
 
@@ -121,7 +121,7 @@ def add_member(archive: zipfile.ZipFile, name: str, *contents: IO[bytes]) -> Non
 
 
 def add_meta(archive: zipfile.ZipFile, kind: str, names: Collection[str], meta: Mapping[str, Any]) -> None:
-    """Add what is known of a trace to its archive.
+    """Add the metadata of a trace to its archive.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def missing_remedy(path: Path) -> str:
-    """What to do about a file that does not exist."""
+    """Remedy for a file that does not exist."""
     if "$" in str(path):
         return "set the environment variable in its name, for example FARLINK_DATA"
     parent = path.parent

@@ -1,4 +1,4 @@
-"""What a trace is: the kinds, their arrays, and the values that these may have."""
+"""Rules of traces: the kinds, their arrays, and allowed values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_W, _MOST_RELATIVE, _CLOSEST_S = 1e6, 1e100, 1e-9
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kind of trace consists of.
+    """Arrays of a kind of trace.
 
     Attributes
     ----------

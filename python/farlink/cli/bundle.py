@@ -1,4 +1,4 @@
-"""`farlink bundle`: what the logs of a bundle of links say."""
+"""`farlink bundle`: statistics from the logs of a bundle of links."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _check_handovers(handover_s: float | None, replay: str | None) -> None:
 
 
 def _names(found: Study) -> str:
-    """What was fitted to, on one line."""
+    """The fitted logs, on one line."""
     names = [log.name for log in found.logs]
     return ", ".join(names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"])
 

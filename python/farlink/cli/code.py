@@ -1,4 +1,4 @@
-"""`farlink code`: error rates of codes, and what is known of them."""
+"""`farlink code`: error rates and properties of codes."""
 
 from __future__ import annotations
 

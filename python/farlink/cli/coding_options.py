@@ -26,7 +26,7 @@ Threads = Annotated[int | None, typer.Option(help="Threads to run on.", show_def
 
 
 def coding_table(code: str, rate: str | None, modulation: str, decision: str) -> dict[str, Any]:
-    """What the options say, as the table ``[link.coding]`` of a scenario.
+    """The options as the table ``[link.coding]`` of a scenario.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Ctrl-C and the request to end, as `KeyboardInterrupt` at a moment that can bear it."""
+"""Ctrl-C and termination requests, raised as `KeyboardInterrupt` at a safe moment."""
 
 from __future__ import annotations
 

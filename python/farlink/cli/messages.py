@@ -1,4 +1,4 @@
-"""What a command says: data on standard output, everything else on standard error."""
+"""Output of commands: data on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def data(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        # What is left in the buffer would fail again at exit.
+        # The rest of the buffer would fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             message = f"cannot write standard output: {error.strerror}"

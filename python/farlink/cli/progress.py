@@ -40,7 +40,7 @@ def progress_bar(title: str, unit: str = "runs") -> Iterator[Callable[[int, int]
 
 @contextmanager
 def busy(first: str) -> Iterator[Callable[[str], None]]:
-    """Say what is being done, and for how long, on standard error if that is a terminal; yield a function to say what is next.
+    """Show the current step and its duration on standard error if that is a terminal; yield a function to name the next one.
 
     Parameters
     ----------

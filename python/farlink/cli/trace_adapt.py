@@ -1,4 +1,4 @@
-"""`farlink trace adapt`: what a modem makes of a C/N0, as a rate and an error rate that scenarios replay."""
+"""`farlink trace adapt`: a modem over a series of C/N0, as a rate and an error rate that scenarios replay."""
 
 from __future__ import annotations
 

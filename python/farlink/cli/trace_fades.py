@@ -99,5 +99,5 @@ def _write(name: str, known: dict[str, Any], found: list[Fades]) -> None:
 
 
 def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
-    """What cannot be known is null."""
+    """Unknown values are null."""
     return {key: None if isinstance(value, float) and value != value else value for key, value in row.items()}

@@ -1,4 +1,4 @@
-"""What `farlink trace` prints of a trace that it has read or made."""
+"""The summary of a trace that `farlink trace` prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def summary_lines(trace: Trace, receiver: Receiver | None = None) -> str:
-    """What a trace amounts to; of a received power also with the bit error rate of a receiver."""
+    """Summary of a trace; for a received power also with the bit error rate of a receiver."""
     from farlink.channels.describe import describe
 
     lines = [("Title", trace.title), *describe(trace, receiver)]

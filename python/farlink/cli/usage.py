@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a command, in the two lines of all errors."""
+"""Usage errors of a command, in the two lines of all errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Group(TyperGroup):
 
 
 def usage_error(error: Any, given: Sequence[str], command: str = "farlink") -> FarlinkError:
-    """What click found wrong with the arguments, in farlink's words.
+    """Click's usage error in farlink's words.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the extension gives, as a result."""
+"""Converts the extension's output to a result."""
 
 from __future__ import annotations
 

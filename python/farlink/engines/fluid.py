@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# What makes `goodput` the simulator of Celandroni, Ferro and Potorti: one loss in a round trip, known after one, no timeouts.
-# Their goodput is then `Goodput.utilisation`.
+# Options that make `goodput` the simulator of Celandroni, Ferro and Potorti: at most one loss in a round trip, detected after
+# one, and no timeouts. Their goodput is then `Goodput.utilisation`.
 TGEP: dict[str, Any] = {"multiple_losses": False, "timeouts": False, "duplicate_acks": 0.0}
 
 
@@ -50,7 +50,7 @@ def run(
 
 
 class Goodput(NamedTuple):
-    """What operating points achieve, in arrays of one shape."""
+    """Results of operating points, in arrays of one shape."""
 
     goodput: Floats
     """Segments delivered to all receivers together, as a fraction of what the link carries."""

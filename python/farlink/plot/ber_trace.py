@@ -1,4 +1,4 @@
-"""Panels of a recorded bit error rate: over time, how often it is high, for how long."""
+"""Panels of a recorded bit error rate: over time, how often it is high, and for how long."""
 
 from __future__ import annotations
 

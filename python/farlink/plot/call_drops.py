@@ -167,7 +167,7 @@ def _survival(panel: Axes, times: Times, title: str, events: str = "drops") -> N
         return
     at, alive = kaplan_meier(times.sample)
     longest = float(times.sample.times_s.max())
-    # What few have survived says little and would squeeze the rest.
+    # Times that few calls survived are uncertain and would squeeze the rest.
     size = times.sample.times_s.size
     if not times.sample.is_complete and size > 2 * _FEW:
         longest = float(np.sort(times.sample.times_s)[-_FEW])

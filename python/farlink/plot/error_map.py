@@ -33,7 +33,7 @@ def error_maps(
     x_label: str,
     y_label: str,
 ) -> Figure:
-    """Draw predictions over what they predict.
+    """Draw the ratio of predictions to true values.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Traced:
-    """A curve and what was simulated on it.
+    """A curve and the simulated points on it.
 
     Attributes
     ----------

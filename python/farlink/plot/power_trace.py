@@ -170,7 +170,7 @@ def _thresholds(power_w: NDArray[np.float64], mask: NDArray[np.bool_]) -> list[f
 
 
 def _lowest_level_db(relative: NDArray[np.float64]) -> float:
-    """What a picture reaches down to, in dB: the least power, though not below -40 dB."""
+    """Lower limit of a picture, in dB: the least power, but at least -40 dB."""
     lowest = float(relative.min())
     return max(-40.0, 10 * np.log10(lowest)) if lowest > 0 else -40.0
 

@@ -1,4 +1,4 @@
-"""Time-sequence graph of one run: what was sent, sent again and acknowledged."""
+"""Time-sequence graph of one run: data sent, retransmitted and acknowledged."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def thin(time: NDArray[float64], value: NDArray[float64], buckets: int = 1500) -
 
 
 def legend_above(figure: Figure, ax: Axes, columns: int = 4) -> float:
-    """A legend above the axes, left-aligned, outside the data, of so many columns as fit. Set the figure's title before.
+    """A legend above the axes, left-aligned, outside the data, with as many columns as fit. Set the figure's title before.
 
     Returns
     -------

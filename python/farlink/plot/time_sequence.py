@@ -108,7 +108,7 @@ def followed_by_repetition(connection: Connection, drops: Sequence[Drop], within
 def time_sequence(
     connection: Connection, drops: Sequence[Drop] = (), *, title: str = "", span_s: tuple[float, float] | None = None
 ) -> Figure:
-    """Draw what was sent, sent again and acknowledged, and when links dropped.
+    """Draw data sent, retransmitted and acknowledged, and the drops of links.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figure of a trace: what it does over time, how its values are distributed, its gaps or bursts."""
+"""Figure of a trace: its values over time, their distribution, its gaps or bursts."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _draw_capacity(trace: Trace, over_time: Axes, cdf: Axes, gap_panel: Axes) ->
 
 
 def _draw_gaps(panel: Axes, gaps: NDArray[np.float64], duration_s: float) -> None:
-    """Share of time spent in gaps longer than a length: what a sender's timer would see."""
+    """Share of time spent in gaps longer than a length, as a sender's timer would see it."""
     gaps = np.sort(gaps[gaps > 0])[::-1]
     panel.set(title="Time spent in gaps longer than this", xlabel="gap, s", ylabel="share of time")
     if gaps.size == 0:

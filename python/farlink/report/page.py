@@ -76,7 +76,7 @@ def filled(template: str, **parts: object) -> str:
 
 
 def _lead(result: Result) -> str:
-    """What was run, in a sentence."""
+    """A sentence that describes the study."""
     entries = shown_flows(result.summary())
     runs = {entry["runs"] for entry in entries}
     run_words = ("1 run" if runs == {1} else f"{runs.pop()} runs") if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"

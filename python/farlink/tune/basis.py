@@ -21,7 +21,7 @@ _PARSE: dict[str, Callable[[str], dict[str, Any]]] = {".json": json.loads, ".tom
 
 @dataclass(frozen=True)
 class Basis:
-    """A look-up table with what its goodput is by.
+    """A look-up table with its model of goodput.
 
     Attributes
     ----------

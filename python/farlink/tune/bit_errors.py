@@ -56,7 +56,7 @@ class BitErrors(Protocol):
         ...
 
     def bad_blocks(self, bits: int, count: int) -> Floats:
-        """Probability of 0, 1, ... `count` blocks with any wrong bit among `count` neighbours of so many bits."""
+        """Probability of 0, 1, ... `count` blocks with any wrong bit among `count` neighbouring blocks of equal length."""
         ...
 
     def word(self, length_bytes: int, mends: int, depth: int) -> WordErrors:
@@ -140,7 +140,7 @@ class Bursts:
         return self.gap_mean_bits - self.gap_min_bits
 
     def hit(self, bits: int) -> float:
-        """See `BitErrors`: not all of it lies in a gap, of which the part beyond the least is geometric."""
+        """See `BitErrors`: the probability that the window is not within a gap. Gaps are geometric beyond their minimum."""
         if self._free_bits <= 0:
             return 1.0
         beyond = bits - self.gap_min_bits
@@ -151,7 +151,7 @@ class Bursts:
         return -math.expm1(math.log1p(-busy) - beyond * math.log1p(1 / self._free_bits))
 
     def bad_blocks(self, bits: int, count: int) -> Floats:
-        """See `BitErrors`; after a block without wrong bits the next one is so with a probability that forgets all before."""
+        """See `BitErrors`; after an intact block, the probability for the next one does not depend on earlier blocks."""
         turns_bad = -math.expm1(-bits * math.log1p(1 / self._free_bits)) if self._free_bits > 0 else 1.0
         return _chain(turns_bad, self.hit(bits), count)
 

@@ -72,7 +72,7 @@ def candidate_points(
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as CSV; what is true is 1, what is not is 0."""
+    """The rows as CSV, with 1 for true and 0 for false."""
     page = io.StringIO()
     writer = csv.DictWriter(page, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -114,7 +114,7 @@ def curves(
 
 
 def ber_of(loss: Floats, bits: int) -> Floats:
-    r"""The equivalent bit error rate: that at which so many bits, wrong independently of each other, lose as many segments.
+    r"""The equivalent bit error rate: independent errors at this rate lose as many segments of this length.
 
     .. math:: p = 1 - (1 - P)^{1/n}, at most 1/2
 

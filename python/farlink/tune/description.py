@@ -14,7 +14,7 @@ from farlink.untrusted import read_text, toml_tables
 if not TYPE_CHECKING:
     require("pydantic", "a description of a modem or of a study")
 
-# The same for all descriptions, which therefore say what is missing if Pydantic is.
+# Common to all descriptions, so that they all report if Pydantic is missing.
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic import Field as Field
 from pydantic import model_validator as model_validator
@@ -34,7 +34,7 @@ Switch = Annotated[bool, Field(strict=True)]
 
 
 class Description(BaseModel):
-    """A table of a description: no key but those that it names, and never changed."""
+    """A table of a description: immutable, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

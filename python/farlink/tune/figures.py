@@ -26,7 +26,7 @@ X_LABEL = "C/N0 (dBHz)"
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a figure is of.
+    """The subject of a figure.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ def write(table: Table, path: str | Path) -> None:
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file of an unknown form before the work that fills it.
+    """Refuse a file of an unknown format before the work starts.
 
     Raises
     ------

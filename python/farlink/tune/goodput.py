@@ -139,7 +139,7 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
 
 
 def _selection(offered: Offered, progress: Progress | None) -> Found:
-    """Relation (1) below half of the rate, from there on the fluid engine with what the paper's simulator leaves out."""
+    """Relation (1) below half of the rate, from there on the fluid engine with the omissions of the paper's simulator."""
     from farlink.engines import fluid
 
     small, _ = _relation(offered, None)

@@ -129,7 +129,7 @@ def _channel_ber(modulation: str, ebn0_db: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _decoded(modulation: str, decision: str, code: str, step: int, errors: str) -> BitErrors:
-    """What a Viterbi decoder leaves at a point of the grid."""
+    """Errors of a Viterbi decoder at a point of the grid."""
     ebn0_db = step * _STEP_DB
     table = {"modulation": modulation, "decision": decision, "code": json.loads(code)}
     bound = coding.union_bound(table, ebn0_db)

@@ -1,4 +1,4 @@
-"""What a modem can be set to: symbol rates, modulations, codes, sizes of segments."""
+"""Settings of a modem: symbol rates, modulations, codes, sizes of segments."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Modem(Description):
     code: dict[str, Family] = Field(min_length=1)
 
     def settings(self) -> list[Setting]:
-        """Everything that it can be set to.
+        """All its settings.
 
         Raises
         ------

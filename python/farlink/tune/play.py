@@ -146,7 +146,7 @@ def play(
     usable_loss: float = 0.3,
     progress: Progress | None = None,
 ) -> Played:
-    """What a modem does over a series of C/N0.
+    """A modem's settings over a series of C/N0.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ SILENT = -1
 
 @dataclass(frozen=True)
 class Condition:
-    """What a modem chooses by.
+    """Inputs of a modem's choice of settings.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Condition:
     step_s
         From instant to instant.
     detection_s
-        How old a C/N0 is when the modem acts on it.
+        Age of a C/N0 when the modem acts on it.
     share, flows
         Share of the carrier, and connections on it.
     lookup
@@ -64,7 +64,7 @@ def adaptive(condition: Condition) -> Chosen:
     cn0 = condition.cn0_dbhz
     known = np.concatenate((np.full(min(late, cn0.size), cn0[0]), cn0[: max(0, cn0.size - late)]))
     chosen = np.empty(cn0.size, dtype=np.int64)
-    # What is picked depends on the C/N0 and what was picked before, and picking again changes nothing: only changes count.
+    # The pick depends on C/N0 and the previous pick, and repeating it changes nothing, so only changes of C/N0 matter.
     begins = np.flatnonzero(np.concatenate(([True], known[1:] != known[:-1])))
     current: Pick | None = None
     said: dict[str, None] = {}

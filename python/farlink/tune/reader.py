@@ -19,7 +19,7 @@ class TuningWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Pick:
-    """What to set a modem to.
+    """The setting picked for a modem.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ OK, NO_TRANSMISSION = "ok", "no transmission"
 
 @dataclass(frozen=True)
 class Row:
-    """What a modem is set to at a condition.
+    """A modem's setting at a condition.
 
     Attributes
     ----------

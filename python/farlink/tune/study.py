@@ -1,4 +1,4 @@
-"""What a modem is tuned for: conditions, connections, goodput by what, thresholds."""
+"""A tuning study: conditions, connections, model of goodput, thresholds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_CONDITIONS = 10_000
 
 
 class Usable(Description):
-    """What a setting must reach, or nothing is sent.
+    """Requirements of a setting; without one that meets them nothing is sent.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Thresholds(Description):
 
 
 class Study(Description):
-    """What a modem is tuned for.
+    """Conditions and goals of a tuning.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Look-up tables: for each C/N0, share of the carrier and number of connections, what the modem is set to."""
+"""Look-up tables: the modem's setting for each C/N0, share of the carrier and number of connections."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _entry(
 
 
 def _chosen(row: Sequence[Rated], before: Row | None, tolerance: float) -> Rated | None:
-    """The best, or what was chosen at the C/N0 below if that is nearly as good."""
+    """The best setting, or that of the next lower C/N0 if it is nearly as good."""
     highest = best(row)
     if highest is None or before is None:
         return highest

@@ -1,1 +1,1 @@
-"""Bundles of links that drop out: what their logs say of calls and drops."""
+"""Bundles of links that drop out: calls and drops from their logs."""

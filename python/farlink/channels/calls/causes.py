@@ -81,7 +81,7 @@ class Handover:
 
 
 def causes(links: Sequence[Link], *, match_s: float = MATCH_S) -> list[Cause]:
-    """What is known of the causes of drops.
+    """Causes of drops, as far as the log shows them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The clock of a log: what its times mean, in s since 1970."""
+"""The clock of a log: converts its times to s since 1970."""
 
 from __future__ import annotations
 

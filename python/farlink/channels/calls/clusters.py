@@ -25,7 +25,7 @@ _FEWEST_CALLS = 20
 
 @dataclass(frozen=True)
 class Clustering:
-    """One question about clusters, and what the drops say.
+    """One test for clusters, and its result.
 
     Attributes
     ----------

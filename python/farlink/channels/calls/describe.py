@@ -139,7 +139,7 @@ def _parameters(found: Fit, event: str) -> str:
 
 
 def verdict(test: Verdict) -> str:
-    """What a test says, with its probability, or what it needs."""
+    """Result of a test with its probability, or the number of drops that it needs."""
     if test.is_accepted is None:
         return test.reason.removesuffix(" of the bins only").partition(", there are")[0]
     return f"{'accepted' if test.is_accepted else 'rejected'}, p {test.p:.2g}"

@@ -63,7 +63,7 @@ class Distribution(Protocol):
 
 
 def log_likelihood(family: Distribution, parameters: Series, times: Series, observed: Mask) -> Series:
-    """Logarithm of the likelihood: density of what was observed, survival of what was censored."""
+    """Logarithm of the likelihood: density of observed times, survival function of censored ones."""
     density = family.log_density(parameters, times)
     return np.asarray(np.where(observed, density, -family.cumulative_hazard(parameters, times)).sum(axis=-1))
 

@@ -30,7 +30,7 @@ _MOST_TIMES = 20_000_000
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test says of a fit.
+    """Result of a test of a fit.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Replicates:
-    """Samples drawn from a fit, censored like the sample that it was fitted to, and fitted in their turn.
+    """Samples drawn from a fit, censored like the original sample, and fitted again.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Replicates:
     batches: list[tuple[Series, Mask, Series]]
 
     def p(self, own: float, statistic: Callable[[Series, Mask, Series], Series]) -> float:
-        """Share of the replicates whose statistic is at least as large, the sample itself counted."""
+        """Share of the replicates whose statistic is at least as large, with the sample itself included."""
         found = np.concatenate([statistic(*batch) for batch in self.batches])
         return (1 + int(np.count_nonzero(found >= own))) / (1 + found.size)
 
@@ -177,7 +177,7 @@ def chi_square(
 
 
 def accepted_means_s(sample: Sample, *, bins: int = BINS, significance: float = SIGNIFICANCE) -> tuple[float, float] | None:
-    """The means of an exponential that the chi-square test accepts: what the thesis adjusts its rate in.
+    """Range of exponential means that the chi-square test accepts, within which the thesis adjusts its rate.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def kaplan_meier(sample: Sample) -> tuple[Series, Series]:
 
 
 def _censoring_times(sample: Sample, generator: np.random.Generator, shape: tuple[int, ...]) -> Series:
-    """Times at which observation would have ended; beyond the longest it never does."""
+    """Times at which observation would have ended; never, beyond the longest one."""
     times, alive = kaplan_meier(Sample("", sample.times_s, ~sample.is_observed))
     place = np.searchsorted(-alive, -generator.random(shape), side="left")
     return np.asarray(np.append(times, max(float(sample.times_s.max()), times[-1]))[place])
@@ -318,7 +318,7 @@ def _probable_edges(sample: Sample, fit: Fit, bins: int) -> Series:
     """Borders between which equally many are expected, found on a fine grid of times."""
     count = min(bins, int(sample.events / EXPECTED))
     longest = float(sample.times_s.max())
-    # A fit may expect some that are longer than any; what is censored ends with the longest.
+    # A fit may expect times longer than any observed one; censoring ends with the longest.
     end = longest * (1000.0 if sample.is_complete else 1.0)
     grid = np.concatenate(([0.0], np.geomspace(min(longest * 1e-6, SHORTEST_S), end, 500)))
     reached = np.concatenate(([0.0], np.cumsum(_expected(sample, fit, grid))))
@@ -359,5 +359,5 @@ def _joined(edges: Series, expected: Series) -> Series:
         if within >= EXPECTED - 1e-6:
             kept.append(end)
             within = 0.0
-    # What is left over joins the last bin, or is the only one.
+    # The remainder joins the last bin, or is the only bin.
     return np.array([*(kept[:-1] if len(kept) > 1 else kept), float(edges[-1])])

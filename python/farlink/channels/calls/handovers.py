@@ -1,4 +1,4 @@
-"""Handovers as interruptions: links that are down for a while after each, as long as somebody says."""
+"""Handovers as interruptions: links are down for a given time after each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from farlink.arguments import checked_arguments
 from farlink.channels.calls.links import Call, Link
 from farlink.errors import JournalError
 
-# Times of a schedule have milliseconds; what interrupts a link for longer than a minute is a drop, and no handover.
+# Schedules have a resolution of milliseconds; an interruption of more than a minute is a drop, not a handover.
 SHORTEST_S, LONGEST_S = 1e-3, 60.0
 CAUSE = "handover"
 
@@ -51,7 +51,7 @@ def interrupted(link: Link, handover_s: float) -> Link:
 
 
 def _cut(call: Call, handovers_s: list[float], handover_s: float) -> list[Call]:
-    """What is left of a call."""
+    """The remaining parts of a call."""
     parts = []
     for time_s in handovers_s:
         if time_s > call.start_s:

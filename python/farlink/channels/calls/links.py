@@ -1,4 +1,4 @@
-"""Calls of each link, from the events of a log: when it was up, how that ended, what came before the next call.
+"""Calls of each link, from the events of a log: up times, how they ended, and events before the next call.
 
 A call that was closed on purpose, or that the log leaves open, says that the link was up for *at least* so long: it is a
 censored observation and no drop.
@@ -63,13 +63,13 @@ class Call:
 
     @property
     def drop_s(self) -> float:
-        """When it dropped: its end, or where that is unknown its start."""
+        """Time of the drop: the end of the call or, if unknown, its start."""
         return self.start_s if math.isnan(self.end_s) else self.end_s
 
 
 @dataclass
 class Link:
-    """What a log says of one link.
+    """The log of one link.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Link:
 
     @property
     def connected_s(self) -> float:
-        """How long it was up in all, in s, as far as that is known."""
+        """Known total up time, in s."""
         return math.fsum(call.up_s for call in self.calls if not math.isnan(call.up_s))
 
 

@@ -1,4 +1,4 @@
-"""A fitted process of drops, as a scenario has it."""
+"""A fitted process of drops as tables of a scenario."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
 
 
 def _chosen(part: Part, name: str) -> tuple[str, str]:
-    """The distribution as a scenario has it, and what to say: that another fits better and is out of range, or why none."""
+    """The distribution for a scenario, and a note if another fits better but is out of range, or if none fits."""
     if name not in part.times:
         return "", ""
     exponential, weibull = (part.times[name].of(kind).fit for kind in ("exponential", "weibull"))

@@ -1,4 +1,4 @@
-"""A log played again: when each link was down, and the tables of a scenario that take it down at those times."""
+"""Replay of a log: when each link was down, and scenario tables that take the link down at those times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from farlink.channels.calls.samples import bundle_span_s
 from farlink.channels.calls.words import duration
 from farlink.errors import JournalError
 
-# Logs have milliseconds at best; what is shorter than this is no time at which a link was down.
+# Logs have millisecond resolution at best; shorter gaps between calls are not outages.
 _SHORTEST_S = 1e-3
 _DIGITS = 3
 # The last time that a scenario takes.
@@ -33,32 +33,32 @@ class DownTimes:
         Where time 0 is, in s since 1970.
     span_s
         From there to the end of the log, in s.
-    spells
-        Begin and end of each time, in s from the origin, in order, without overlap.
+    outages
+        Begin and end of each time that the link was down, in s from the origin, in order, without overlap.
     """
 
     link: str
     origin_s: float
     span_s: float
-    spells: list[tuple[float, float]]
+    outages: list[tuple[float, float]]
 
     @property
     def down_s(self) -> float:
-        """How long it was down in all, in s."""
-        return math.fsum(end - begin for begin, end in self.spells)
+        """Total time that the link was down, in s."""
+        return math.fsum(end - begin for begin, end in self.outages)
 
 
 @checked_arguments
 def down_times(links: Sequence[Link], *, handover_s: float | None = None) -> list[DownTimes]:
-    """When each link was down, which is whenever it was not connected, for any reason.
+    """When each link was down: whenever it was not connected, for any reason.
 
     Parameters
     ----------
     links
-        Links of a log. If their logs run at the same time, all times count from the first event of any of them and end with the
-        last one; otherwise each link's own do.
+        Links of a log. If their logs overlap in time, all times count from the first event of any link to the last event of any
+        link; otherwise each link counts from its own first event to its own last one.
     handover_s
-        How long a link is down from each handover on, in s; not at all by default. No log says so.
+        Assumed outage after each handover, in s, as no log records it; none by default.
 
     Returns
     -------
@@ -68,14 +68,14 @@ def down_times(links: Sequence[Link], *, handover_s: float | None = None) -> lis
     Raises
     ------
     JournalError
-        If the log has no time at which a call ended; of handovers, as `interrupted`, and if no link has any.
+        If the log has no time at which a call ended; with `handover_s`, if no link has a handover, and as `interrupted`.
 
     Examples
     --------
     >>> from farlink.channels.calls.links import Call
     >>> link = Link("m1", [Call(1e9 + 20, 1e9 + 80, "dropped"), Call(1e9 + 90, 1e9 + 100, "open")])
     >>> link.first_s, link.last_s = 1e9, 1e9 + 100
-    >>> down_times([link])[0].spells
+    >>> down_times([link])[0].outages
     [(0.0, 20.0), (80.0, 90.0)]
     """
     if handover_s is not None:
@@ -94,17 +94,17 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     links
         Links of a log.
     table
-        The hop that they represent.
+        The table of the hop that takes the outages.
     measured_on
-        What the times are from, for a comment.
+        Source of the times, named in a comment.
     handover_s
         As of `down_times`.
 
     Returns
     -------
     str
-        TOML: a channel ``outage``; of several links whose logs run at the same time, the calls of a bundle with a line for
-        each. Of several that do not, the tables of the first; those of the others are comments behind it.
+        TOML. For one link, a channel ``outage``; for several links whose logs overlap in time, the calls of a bundle with a
+        line for each link; for several that do not overlap, the tables of the first link, then the others as comments.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     all_times = down_times(links, handover_s=handover_s)
     headings = [_heading(times, measured_on, _assumed(link, handover_s)) for times, link in zip(all_times, links, strict=True)]
     for times in all_times:
-        if times.spells and times.spells[-1][1] > _LONGEST_S:
+        if times.outages and times.outages[-1][1] > _LONGEST_S:
             message = (
                 f"{times.link}: the log is {duration(times.span_s)} long, and the times of a scenario end at {_LONGEST_S:g} s"
             )
@@ -139,17 +139,17 @@ def _down(link: Link, first_s: float, last_s: float) -> DownTimes:
     if any(math.isnan(call.end_s) for call in link.calls) and not any(call.up_s > 0 for call in link.calls):
         message = f"{link.name}: the log has no time at which a call ended, so there is nothing to play again"
         raise JournalError(message, "use the fitted process: -o FILE")
-    spells: list[tuple[float, float]] = []
-    # A link that was up before its log begins was so from the first event of the others on.
+    outages: list[tuple[float, float]] = []
+    # A link that was up when its log began counts as up since the first event of the other links.
     down_s = link.calls[0].start_s if link.calls and link.calls[0].is_begun_before else first_s
     for call in link.calls:
         if call.start_s - down_s >= _SHORTEST_S:
-            spells.append((down_s, call.start_s))
-        # A call that was lost at an unknown time counts as down from its beginning.
+            outages.append((down_s, call.start_s))
+        # A call lost at an unknown time counts as down from its start.
         down_s = max(down_s, call.drop_s)
     if last_s - down_s >= _SHORTEST_S and not (link.calls and link.calls[-1].outcome == "open"):
-        spells.append((down_s, last_s))
-    shifted = [(round(begin - first_s, _DIGITS), round(end - first_s, _DIGITS)) for begin, end in spells]
+        outages.append((down_s, last_s))
+    shifted = [(round(begin - first_s, _DIGITS), round(end - first_s, _DIGITS)) for begin, end in outages]
     return DownTimes(link.name, first_s, last_s - first_s, shifted)
 
 
@@ -161,7 +161,7 @@ def _heading(times: DownTimes, measured_on: str, assumed: str) -> str:
     source = f" of {measured_on}" if measured_on else ""
     share = 100 * times.down_s / times.span_s if times.span_s else 0.0
     return (
-        f"# Link {times.link}{source}: down {len(times.spells)} times, {share:.3g} % of {times.span_s / 3600:.4g} h. "
+        f"# Link {times.link}{source}: down {len(times.outages)} times, {share:.3g} % of {times.span_s / 3600:.4g} h. "
         f"Time 0 is {time_text(times.origin_s)}.{assumed}"
     )
 
@@ -174,14 +174,14 @@ def _bundle(all_times: Sequence[DownTimes], table: str) -> list[str]:
 
 
 def _rows(times: DownTimes, *, indent: str = "  ") -> list[str]:
-    spells = [f"[{_number(begin)}, {_number(end)}]," for begin, end in times.spells]
-    return [f"{indent}{' '.join(spells[at : at + 6])}" for at in range(0, len(spells), 6)]
+    outages = [f"[{_number(begin)}, {_number(end)}]," for begin, end in times.outages]
+    return [f"{indent}{' '.join(outages[at : at + 6])}" for at in range(0, len(outages), 6)]
 
 
 def _tables(times: DownTimes, table: str) -> list[str]:
     lines = [f"[{table}.channel]", 'kind = "outage"', "schedule = ["]
     lines += [*_rows(times), "]"]
-    # A call that is down is down both ways.
+    # An outage affects both directions.
     return [*lines, f"[{table}.return.channel]", *lines[1:]]
 
 

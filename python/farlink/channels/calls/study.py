@@ -79,7 +79,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Part:
-    """What is said of one link, of all links as if they were one, or of the bundle.
+    """Results for one link, for all links taken as one, or for the bundle.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Study:
-    """All of it.
+    """The complete study.
 
     Attributes
     ----------

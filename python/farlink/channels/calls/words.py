@@ -6,7 +6,7 @@ import math
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit in which it reads best.
+    """A time in its most readable unit.
 
     Examples
     --------

@@ -22,12 +22,12 @@ from farlink.channels.trace import Trace
 from farlink.errors import TraceError
 from farlink.near_names import instead
 
-# Kinds of trace of which a user may say what the file does not.
+# Kinds of trace for which a user may supply missing information.
 _HINTED = {"power", "cn0"}
 
 
 class Importer(Protocol):
-    """What a module of this package provides."""
+    """Interface of the modules of this package."""
 
     NAME: str
     KINDS: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Formats whose readers are libraries in C: another process reads, within bounds of memory and time, and only that is lost.
+"""Formats read by C libraries: a separate process reads them within bounds of memory and time, so that only it can crash.
 
 SciPy's and HDF5's readers crash on some damaged files or never end, and trust the size that a file states.
 """

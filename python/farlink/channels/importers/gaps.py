@@ -88,7 +88,7 @@ def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: s
     usual_s = float(np.median(np.diff(time_s))) if time_s.size > 1 else 1.0
     duration_s = float(time_s[-1]) + usual_s
     after = _after_long_steps(time_s, usual_s)
-    # What follows a value that is there and a long step is missing too, from its own time on.
+    # A long step means missing rows: a gap that begins one usual step after the value before it.
     all_times = np.concatenate((time_s, time_s[after - 1] + usual_s))
     order = np.argsort(all_times, kind="stable")
     all_times = all_times[order]
@@ -110,7 +110,7 @@ def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: s
 
 
 def _after_long_steps(time_s: Series, usual_s: float) -> NDArray[np.int64]:
-    """Index of each value that a long step leads to; none in a series of unequal steps, such as one of changes only."""
+    """Index of each value after a long step; none in a series of unequal steps, such as one that records changes only."""
     steps = np.diff(time_s)
     is_usual = (steps > usual_s / 2) & (steps <= _LONG * usual_s)
     if steps.size == 0 or is_usual.mean() < _REGULAR:

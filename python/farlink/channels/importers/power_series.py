@@ -42,13 +42,13 @@ _BRACKET = re.compile(r"[\[(]\s*([^\])]*?)\s*[\])]\s*$")
 _GAP, _CROWDED = 1.5, 0.5
 _MOST_SAMPLES = MOST_VALUES
 
-# What takes the options that remedies name; others, a scenario too, read the trace that it writes.
+# The command that takes the options named in remedies; others, and scenarios, read the trace that it writes.
 _IMPORT = "farlink trace import FILE"
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a file of measurements holds.
+    """Contents of a file of measurements.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def series_trace(recording: Recording, table: Table) -> Trace:
 
 
 def unit_in(name: str) -> str | None:
-    """The unit of power that a column's name says, as in ``power_dbm`` or ``Power [nW]``; None if it says none.
+    """The unit of power in a column's name, as in ``power_dbm`` or ``Power [nW]``; None without one.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def named_column(said: str, option: str, names: list[str], where: str) -> str:
 
 
 def time_column(hints: Hints, names: list[str], where: str) -> str | None:
-    """The column of the times: as the user says, else by its name; None if there is none.
+    """The column of the times: the user's choice, else by its name; None if there is none.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def _on_a_grid(time_s: Series, where: str) -> tuple[float, NDArray[np.int64]]:
 
 
 def _filled(whole: Series, place: NDArray[np.int64], gaps: str, where: str) -> tuple[dict[str, NDArray[Any]], str | None]:
-    """The arrays of the trace, and what is to be noted."""
+    """The arrays of the trace, and its notes."""
     missing = np.isnan(whole)
     if not missing.any():
         return {"power_w": whole}, None
@@ -344,7 +344,7 @@ def with_rate(table: Table, scalars: Mapping[str, float]) -> Table:
 
 
 def columns_of(name: str, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """A vector as a column, a matrix of at most 32 vectors as several, ``name:1`` and so on; nothing for what is neither."""
+    """A vector as a column, a matrix of at most 32 vectors as several, ``name:1`` and so on; nothing for other arrays."""
     flat = np.squeeze(values)
     if flat.dtype.kind not in "biuf":
         return {}

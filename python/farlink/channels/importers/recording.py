@@ -20,7 +20,7 @@ _TRUNCATED = "fetch it again; it may be truncated"
 
 @dataclass(frozen=True)
 class Hints:
-    """What a user says of a recording of received power or of C/N0 that the file does not say itself.
+    """Information that a user supplies on a recording of received power or C/N0 whose file lacks it.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ MEDIUM_TEMPERATURE_K = 275.0
 
 @dataclass(frozen=True)
 class LinkBudget:
-    r"""What a C/N0 in clear sky follows from.
+    r"""Link budget of the C/N0 in clear sky.
 
     .. math:: C/N_0 = EIRP + G/T - L_{fs} - L_{gas} - L_{other} + 228.6 \text{ dB}
 
@@ -183,7 +183,7 @@ def noise_rise_db(
 
 @dataclass(frozen=True)
 class ClearSky:
-    """A link in clear sky, and what rain does to it.
+    """A link in clear sky, and the effect of rain on it.
 
     Parameters
     ----------

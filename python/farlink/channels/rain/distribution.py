@@ -1,4 +1,4 @@
-"""How often an attenuation by rain is exceeded, and what a normal deviate becomes by it."""
+"""Distributions of rain attenuation, and their mapping from a normal deviate."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Distribution:
         return found
 
     def of_normal(self, deviate: Series) -> Series:
-        """Attenuation, in dB, where a standard normal deviate stands: exceeded as often as the deviate is."""
+        """Attenuation, in dB, that is exceeded with the same probability as a standard normal deviate."""
         found = np.zeros_like(deviate)
         rains = deviate > _quantile(np.array(self.rain_percent / 100))
         found[rains] = self.exceeded_db(100 * _special().ndtr(-deviate[rains]))
@@ -122,7 +122,7 @@ def lognormal(prediction: Distribution) -> Distribution:
 
 
 def offset_lognormal(prediction: Distribution) -> Callable[[Series], Series]:
-    r"""What a normal deviate becomes by a lognormal distribution over all time, less an offset that leaves it 0 without rain.
+    r"""Maps a normal deviate to a lognormal distribution over all time, less an offset that makes it 0 without rain.
 
     .. math:: A = \max(e^{m + \sigma x} - A_{off}, 0), \qquad A_{off} = e^{m + \sigma Q^{-1}(p_0)}
 
@@ -146,7 +146,7 @@ def offset_lognormal(prediction: Distribution) -> Callable[[Series], Series]:
     return attenuation
 
 
-# How a prediction is met, by name: what a standard normal deviate becomes.
+# Mappings of a standard normal deviate to the prediction, by name.
 MARGINALS: dict[str, Callable[[Distribution], Callable[[Series], Series]]] = {
     "prediction": lambda prediction: prediction.of_normal,
     "lognormal": lambda prediction: lognormal(prediction).of_normal,

@@ -22,13 +22,13 @@ ATTENUATION = ("attenuation_db", "attenuation", "a_db")
 RECEIVED = ("rsl", "rx", "rsl_dbm", "rx_dbm")
 SENT = ("tsl", "tx", "tsl_dbm", "tx_dbm")
 
-# What loggers write for a missing value (pycomlink's examples).
+# Placeholders of loggers for a missing value (pycomlink's examples).
 _NO_RECEIVED_DBM, _NO_SENT_DBM = -99.9, 255.0
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured attenuation, and the link that measured it as far as the file says.
+    """A measured attenuation, and the parameters of its link given in the file.
 
     Attributes
     ----------

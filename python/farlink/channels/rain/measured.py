@@ -1,4 +1,4 @@
-"""Attenuation by rain from the levels of a microwave link: what is lost beyond the level of dry hours."""
+"""Attenuation by rain from the levels of a microwave link: the loss beyond that of dry hours."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def length_in_rain_m(path: SlantPath) -> float:
 
 
 def versions() -> str:
-    """What predicts, in words: the package and its version, and the version of P.618."""
+    """Source of the prediction: the package and its version, and the version of P.618."""
     return f"ITU-R P.618-{_model('itu618').get_version()} by itur {require('itur', 'rain attenuation').__version__}"
 
 

@@ -1,4 +1,4 @@
-"""Attenuation measured on one path, brought to another by the rain that must have caused it."""
+"""Attenuation measured on one path, converted to another through the rain rate."""
 
 from __future__ import annotations
 

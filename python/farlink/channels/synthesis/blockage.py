@@ -112,7 +112,7 @@ def tracking_losses(duration_s: float, every_s: float, length_s: float, rng: np.
 def transmission(
     blocks: Iterator[Block], samples: int, sample_rate_hz: float, floor: float
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """How much of the power passes at each sample, and whether a block touches it.
+    """Share of the power that passes at each sample, and whether a blockage affects it.
 
     Parameters
     ----------

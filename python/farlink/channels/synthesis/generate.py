@@ -63,7 +63,7 @@ class Synthesis:
 
     @property
     def root(self) -> int:
-        """What its random streams are drawn from."""
+        """Root seed of its random streams."""
         return root_seed(self.seed, self.name)
 
     @property
@@ -211,7 +211,7 @@ class Synthesis:
 def settle(
     name: str, overrides: Mapping[str, object] | None = None, *, duration_s: float | None = None, seed: int = 1
 ) -> Synthesis:
-    """Check what is wanted, and compute its pass.
+    """Check the parameters, and compute the pass.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def settle(
 
 @checked_arguments
 def synthesize(name: str, *, duration_s: float | None = None, seed: int = 1, **overrides: object) -> Trace:
-    """Draw a trace of received power that is synthetic, and says so.
+    """Generate a trace of received power, labelled as synthetic.
 
     Parameters
     ----------

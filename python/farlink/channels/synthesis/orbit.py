@@ -22,7 +22,7 @@ LOWEST_DEG = 5.0
 
 
 class Pass(Protocol):
-    """What a pass tells."""
+    """Geometry of a pass."""
 
     @property
     def duration_s(self) -> float:
@@ -105,7 +105,7 @@ class CircularPass:
         return elevation.reshape(times.shape), distance.reshape(times.shape)
 
     def _times(self) -> tuple[float, float]:
-        """When it culminates and when it sets, in s."""
+        """Times of culmination and set, in s."""
         from farlink import _core
 
         with core_errors():

@@ -38,7 +38,7 @@ PARAMETERS: dict[str, Parameter] = {
     "sway": _P(0.0, "standard deviation of the factor of building sway", 0.0, 0.25),
     "sway_low_hz": _P(0.1, "lower edge of the sway's band", 0.001, 100.0),
     "sway_high_hz": _P(10.0, "upper edge of the sway's band", 0.002, 1000.0),
-    # What blocks.
+    # Blockage.
     "tracking_loss_every_s": _P(0.0, "tracking is lost at about every multiple of this; 0: never", 0.0, 1e6),
     "tracking_loss_s": _P(0.1, "mean length of a loss of tracking", 1e-3, 100.0),
     "clear_mean_s": _P(0.0, "mean time between blockages; 0: none", 0.0, 1e6),

@@ -25,7 +25,7 @@ FIRST_ORDER = (
     "which makes several times too many fades that are too short"
 )
 
-# Correlation times that are drawn beyond what is kept, so that the end knows nothing of the beginning.
+# Correlation times generated and discarded, so that the end is independent of the beginning.
 _APART = 30
 
 
@@ -215,7 +215,7 @@ def gaussian_process(spectrum: Spectrum, samples: int, sample_rate_hz: float, rn
 def warped_process(
     unit: Spectrum, tau_s: NDArray[np.float64], samples: int, sample_rate_hz: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Draw a Gaussian process whose correlation time changes, without a step in its path.
+    """Draw a Gaussian process with a varying correlation time and a smooth path.
 
     A process of correlation time 1 is run through at the speed 1 / tau; between its points, 32 to a correlation time, the
     path is a line, which takes 3e-4 from the variance.

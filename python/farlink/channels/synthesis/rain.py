@@ -126,7 +126,7 @@ class RainSynthesis:
 
 @checked_arguments
 def settle(overrides: Mapping[str, object], *, duration_s: float | None = None, seed: int = 1) -> RainSynthesis:
-    """Check what is wanted.
+    """Check the parameters.
 
     Parameters
     ----------

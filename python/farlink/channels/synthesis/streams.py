@@ -8,7 +8,7 @@ import numpy as np
 
 
 def stream(seed: int, name: str) -> np.random.Generator:
-    """A generator that depends on the seed and on the name of what draws from it.
+    """A random generator that depends on the seed and on the name of its user.
 
     Parameters
     ----------

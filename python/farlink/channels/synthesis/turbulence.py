@@ -1,4 +1,4 @@
-"""Power through turbulence: processes, their distribution, and what changes along a pass or with the weather."""
+"""Power through turbulence: processes, their distribution, and changes along a pass or with the weather."""
 
 from __future__ import annotations
 

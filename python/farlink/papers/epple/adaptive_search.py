@@ -1,8 +1,8 @@
 """The search for the rule of an adaptive packet length, over the engine: ``python -m farlink.papers.epple.adaptive_search``.
 
-It tries points of a coarse grid on traces of its own, numbers 11 to 15, and never sees those that gains are reported on. A
-point is worth the mean, over channels, protocols and long-term bit error rates, of the logarithm of its goodput over that of
-the fixed length that is best on these traces: 0.01 is one percent.
+The search tries points of a coarse grid on traces 11 to 15. Gains are reported on other traces, which the search never sees.
+The gain of a point is the mean, over channels, protocols and long-term bit error rates, of the logarithm of its goodput over
+that of the fixed length that is best on the same traces: 0.01 is one percent.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from farlink.papers.item import Workbench
 TRAINING_TRACES = 5
 _SECONDS = 0.5
 _BERS = (1e-6, 1e-5, 1e-4)
-# A trace that is blocked throughout says nothing.
+# Goodput over a trace that is blocked throughout is taken as zero: it has no ratio.
 _NOTHING = 1e-6
 _EXPONENTS = (0.25, 0.5, 0.75)
-_TURNS_BYTES = (250, 400, 1000)
+_PIVOTS_BYTES = (250, 400, 1000)
 
 Keys = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ class Training(Fading):
         return super().texts(bench, setting, TRACES + count)[TRACES:]
 
 
-def worth(
+def gain_over_best_fixed(
     bench: Workbench,
     points: Mapping[str, Keys],
     *,
@@ -49,7 +49,7 @@ def worth(
     bers: tuple[float, ...] = _BERS,
     setting: Setting = PAPER_SETTING,
 ) -> dict[str, dict[str, float]]:
-    """What each point of a grid is worth.
+    """Gain of each point of a grid over the best fixed length.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def worth(
 
 
 def best(table: Mapping[str, Mapping[str, float]], where: str = "all") -> str:
-    """The point that is worth most."""
+    """The point with the largest gain."""
     return max(table, key=lambda name: table[name][where])
 
 
@@ -105,9 +105,9 @@ def grid(base: Keys, **values: tuple[float, ...]) -> dict[str, Keys]:
     }
 
 
-def bends(base: Keys) -> dict[str, Keys]:
-    """Points of the power rule: exponents that turn the length of equation (11) around a length, and factors on it."""
-    points = [(exponent, (turn / HEADER_BYTES) ** (1 - exponent)) for exponent in _EXPONENTS for turn in _TURNS_BYTES]
+def bent_rules(base: Keys) -> dict[str, Keys]:
+    """Points of the power rule: exponents that bend equation (11) and leave one length unchanged, and factors on it."""
+    points = [(exponent, (pivot / HEADER_BYTES) ** (1 - exponent)) for exponent in _EXPONENTS for pivot in _PIVOTS_BYTES]
     points += [(1.0, scale) for scale in (0.7, 1.0, 1.4)]
     return {
         f"bend-{place}": {**base, "exponent": exponent, "scale": round(scale, 2)}
@@ -116,37 +116,37 @@ def bends(base: Keys) -> dict[str, Keys]:
 
 
 def search(bench: Workbench) -> Iterator[tuple[str, dict[str, Keys], dict[str, dict[str, float]]]]:
-    """Search each kind of rule in turn; the power rule starts with the memory that is best with equation (11).
+    """Search each kind of rule in pivot; the power rule starts with the memory that is best with equation (11).
 
     Yields
     ------
     tuple
-        What was searched, its points and their worth.
+        What was searched, its points and their gains.
     """
     memories = {"memory_s": (0.1e-3, 0.3e-3, 1e-3, 3e-3), "prior_losses": (0.001, 0.01)}
     points = grid({"rule": "optimal"}, **memories)
-    found = worth(bench, points)
+    found = gain_over_best_fixed(bench, points)
     yield "estimate, equation (11)", points, found
 
     estimator = {key: points[best(found)][key] for key in ("memory_s", "prior_losses")}
-    points = bends({"rule": "power", **estimator})
-    found = worth(bench, points)
+    points = bent_rules({"rule": "power", **estimator})
+    found = gain_over_best_fixed(bench, points)
     yield "estimate, power", points, found
 
     bend = {key: points[best(found)][key] for key in ("exponent", "scale")}
     points = grid({"rule": "power", **bend}, **memories)
-    yield "estimate, power, memory again", points, worth(bench, points)
+    yield "estimate, power, memory again", points, gain_over_best_fixed(bench, points)
 
     lengths = {"min_bytes": (190.0, 350.0), "segment_bytes": (1200.0, 2300.0)}
     points = grid({"rule": "two-lengths"}, memory_s=(0.3e-3, 1e-3), **lengths)
-    yield "estimate, two lengths", points, worth(bench, points)
+    yield "estimate, two lengths", points, gain_over_best_fixed(bench, points)
 
-    points = bends({"estimate": "genie", "rule": "power"})
-    yield "genie, power", points, worth(bench, points)
+    points = bent_rules({"estimate": "genie", "rule": "power"})
+    yield "genie, power", points, gain_over_best_fixed(bench, points)
 
 
 def main() -> None:
-    """Print every point with its worth, best first, on each channel and on all of them."""
+    """Print every point with its gain, best first, on each channel and on all of them."""
     out = sys.stdout
     for title, points, found in search(Workbench()):
         places = list(next(iter(found.values())))

@@ -27,7 +27,7 @@ def figure_5_1(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Drops and the timeouts behind them."""
     interval_s = GREENLAND.drop_interval_s / GREENLAND.links
     times_s = drop_times_s(bench, interval_s, series=1, drops=60)
-    spells = [spell for spell in down_times([link_of(times_s)])[0].spells if spell[1] < _DURATION_S]
+    spells = [spell for spell in down_times([link_of(times_s)])[0].outages if spell[1] < _DURATION_S]
     with_drops = bench.run("figure-5-1", _scenario(spells), runs=1)
     without = bench.run("figure-5-1-without-drops", _scenario([]), runs=1)
     timeouts, others = (result.summary()[0]["timeouts"]["mean"] for result in (with_drops, without))

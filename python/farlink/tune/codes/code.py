@@ -11,7 +11,7 @@ from farlink.tune.inner import Inner
 
 @dataclass(frozen=True)
 class Residue:
-    """What a code leaves wrong.
+    """Residual errors of a code.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class Outer(Protocol):
         ...
 
     def residue(self, errors: BitErrors, packet_bytes: int) -> tuple[float, float]:
-        """Bit error rate and segment loss that it leaves of a stream's errors."""
+        """Residual bit error rate and segment loss for a stream's errors."""
         ...
 
 
 @dataclass(frozen=True)
 class Code:
-    """What a segment passes through.
+    """The codes that a segment passes through.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Code:
         return self.inner.rate * packet_bytes / sent
 
     def residue(self, modulation: str, esn0_db: float, *, packet_bytes: int, errors: str) -> Residue:
-        """What it leaves wrong of segments with their headers.
+        """Residual errors of segments with their headers.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class Code:
 
 @dataclass(frozen=True)
 class _Left:
-    """What is left of a stream's errors."""
+    """Residual errors of a stream."""
 
     outer: Outer | None
     packet_bytes: int

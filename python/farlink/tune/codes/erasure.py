@@ -14,7 +14,7 @@ from farlink.tune.codes.code import Code, Outer
 from farlink.tune.description import Count, Description, Field, Some, Text
 from farlink.tune.inner import Inner
 
-# What finds a bad block -> bytes that it adds to each, and the share of the bad blocks that it does not find.
+# Check of a block -> bytes that it adds to each block, and the share of bad blocks that it misses.
 CHECKS = {"crc-32": (4, 2.0**-32), "crc-16": (2, 2.0**-16), "crc-8": (1, 2.0**-8), "decoder": (0, 0.0)}
 _MOST_BLOCKS = 256
 

@@ -13,7 +13,7 @@ from farlink.tune.inner import Inner
 
 
 class ReedSolomonFamily(Description):
-    """A code (n, k) over bytes, shortened: a segment is so many codewords of equal length, each with n - k bytes of parity.
+    """A shortened code (n, k) over bytes: a segment is cut into codewords of equal length, each with n - k bytes of parity.
 
     Attributes
     ----------

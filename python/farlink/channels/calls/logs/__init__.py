@@ -18,7 +18,7 @@ from farlink.untrusted import check_lines, gunzip, lines_of, read_file
 
 @dataclass(frozen=True)
 class Log:
-    """What a file says.
+    """Contents of a log file.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Log:
 
 
 class Format(Protocol):
-    """What a module of this package provides."""
+    """Interface of the modules of this package."""
 
     NAME: str
     DESCRIPTION: str
@@ -54,7 +54,7 @@ class Format(Protocol):
 
 
 class TableFormat(Protocol):
-    """What a module of this package provides whose logs are tables (Parquet)."""
+    """Interface of the modules whose logs are tables (Parquet)."""
 
     NAME: str
     DESCRIPTION: str

@@ -18,7 +18,7 @@ _KNOWN = (*_REQUIRED, "cause", "snr_db", "bars", "monotonic_s")
 
 
 def recognises(name: str, head: list[str]) -> bool:
-    """A file whose first line that is no comment names the columns."""
+    """A file whose first line other than comments names the columns."""
     del name
     titles = next((line for line in head if not line.startswith("#")), "")
     return set(_REQUIRED) <= {title.strip(' "').lower() for title in titles.split(_separator(titles))}

@@ -14,7 +14,7 @@ from farlink.untrusted import parquet_table
 
 
 class Table(Protocol):
-    """What is used of a table of pyarrow."""
+    """The used part of pyarrow's table interface."""
 
     column_names: list[str]
     num_rows: int

@@ -1,4 +1,4 @@
-"""Finds the files of a Rust crate that use each other in a circle, by their `use` lines and paths."""
+"""Finds dependency cycles between the files of a Rust crate, by their `use` lines and paths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 Module = tuple[str, ...]
 Uses = dict[Module, set[Module]]
 
-# Comments, strings and characters: what stands in them uses nothing.
+# Comments, strings and characters contain no dependencies.
 SILENT = re.compile(r"""//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?'(?:\\.[^']*|[^'\\])'""", re.DOTALL)
 TEST = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*")
 TEST_FILE = re.compile(TEST.pattern + r"(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
@@ -19,7 +19,7 @@ PATH = re.compile(r"(?<![\w:])\w+(?:::\w+)+")
 
 
 class File(NamedTuple):
-    """What a file says of others. All paths begin at the crate."""
+    """The dependencies of a file. All paths begin at the crate."""
 
     paths: list[Module]
     # What a name stands for that a `use` brings in, and the modules of which it brings in everything.
@@ -27,11 +27,11 @@ class File(NamedTuple):
     globs: list[Module]
 
 
-def circles(source: Path) -> list[list[str]]:
-    """Groups of files below a crate's `src` in which each uses all others, by way of others or directly.
+def cycles(source: Path) -> list[list[str]]:
+    """Groups of files below a crate's `src` in which each depends on all others, directly or indirectly.
 
-    Code for tests does not count. Neither does what a file and the files below it (`link/mod.rs` and `link/*.rs`) have of each
-    other: Rust writes one module so. A name that is passed on with `pub use` counts for the file that has it.
+    Test code does not count, nor do dependencies between a file and the files below it (`link/mod.rs` and `link/*.rs`), which
+    form one module. A name re-exported with `pub use` counts for the file that defines it.
     """
     files = read(source)
     uses = {module: used_by(module, files) for module in files}
@@ -49,7 +49,7 @@ def circles(source: Path) -> list[list[str]]:
 
 
 def read(source: Path) -> dict[Module, File]:
-    """The files of a crate, by module, but for those that only tests have."""
+    """The files of a crate, by module, except those only for tests."""
     texts = {}
     tests: set[Module] = set()
     for path in source.rglob("*.rs"):
@@ -72,13 +72,13 @@ def without_tests(text: str) -> str:
             end += 1
             if depth < 0 or (depth == 0 and text[end - 1] in ";}"):
                 break
-        # A brace that was not opened here ends what is around the item.
+        # A brace that was not opened here ends the block around the item.
         text = text[: match.start()] + text[end - (depth < 0) :]
     return text
 
 
 def read_file(module: Module, text: str) -> File:
-    """What one file says of others."""
+    """The dependencies of one file."""
     file = File([], {}, [])
     for tree in USE.findall(text):
         for path, name in branches(" ".join(tree.split())):
@@ -94,7 +94,7 @@ def read_file(module: Module, text: str) -> File:
 
 
 def branches(tree: str) -> list[tuple[Module, str]]:
-    """Each path of a `use`, and the name that it brings in; `*` for all names."""
+    """Each path of a `use`, and the name that it imports; `*` for all names."""
     head, brace, rest = tree.partition("{")
     if not brace:
         path, _, alias = tree.partition(" as ")
@@ -116,7 +116,7 @@ def branches(tree: str) -> list[tuple[Module, str]]:
 
 
 def from_crate(path: Module, module: Module, names: dict[str, Module]) -> Module:
-    """A path as it goes on from the crate. A first name that nothing brings in may be a module below."""
+    """A path from the crate's root. If no `use` imports its first name, that name may be a submodule."""
     if path[0] == "crate":
         return path[1:]
     if path[0] not in ("self", "super"):
@@ -128,13 +128,13 @@ def from_crate(path: Module, module: Module, names: dict[str, Module]) -> Module
 
 
 def used_by(module: Module, files: dict[Module, File]) -> set[Module]:
-    """The files that a file uses, but for those above and below it."""
+    """The files that a file uses, except those above and below it."""
     used = {home(path, files) for path in files[module].paths}
     return {other for other in used if other != module[: len(other)] and module != other[: len(module)]}
 
 
 def home(path: Module, files: dict[Module, File], seen: frozenset[Module] = frozenset()) -> Module:
-    """The file that has what a path names, wherever others pass it on."""
+    """The file that defines a path's target, through any re-exports."""
     module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in files or length == 0)
     name, rest = path[len(module) : len(module) + 1], path[len(module) + 1 :]
     if not name or path in seen or module not in files:
@@ -150,7 +150,7 @@ def home(path: Module, files: dict[Module, File], seen: frozenset[Module] = froz
 
 
 def turned(uses: Uses) -> Uses:
-    """By whom each file is used."""
+    """The users of each file."""
     users: Uses = {module: set() for module in uses}
     for module, used in uses.items():
         for other in used:
@@ -159,7 +159,7 @@ def turned(uses: Uses) -> Uses:
 
 
 def reached(start: Module, uses: Uses) -> set[Module]:
-    """Every file that one leads to, and itself."""
+    """Every file reachable from one, and itself."""
     found, left = {start}, [start]
     while left:
         new = uses[left.pop()] - found

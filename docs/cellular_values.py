@@ -1,4 +1,4 @@
-"""What `docs/cellular_bundle.py` says in figures: tables and numbers by name."""
+"""Values of `docs/cellular_bundle.py`: tables and numbers by name."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from farlink.channels.calls.handovers import interrupted
 
 TELEKOM = ("CAU-0C", "5G-DTAG-WAVELAB")
 LTE = ("ATT-LTE-driving-2016", "Verizon-LTE-short")
-# What the receiver lets wait, as Linux does.
+# Reorder limit of the receiver, as in Linux.
 MOST_HELD = 128
 MAHIMAHI = cellular.DATA / "cellular-mahimahi"
 LEO_RATE = cellular.DATA / "starlink-leocc-example" / "bw_example.txt.gz"
 
 
 def of_setting(found: Found) -> dict[str, str]:
-    """What is measured, and what is assumed."""
+    """Measured and assumed parameters."""
     traffic = read_traffic()
     sent = sorted(bps for name, bps in traffic.sent_bps.items() if name in lines.BESIDE)
     missing, quiet = traffic.missing_s, traffic.missing_otherwise_s
@@ -61,7 +61,7 @@ def of_setting(found: Found) -> dict[str, str]:
 
 
 def of_availability(found: Found) -> dict[str, str]:
-    """How much of the time modems are up."""
+    """Share of the time that modems are up."""
     modems = found.modems
     rows = []
     for length_s in lines.LENGTHS_S:
@@ -202,7 +202,7 @@ def of_streams(found: Found) -> dict[str, str]:
 
 
 def of_starlink(found: Found) -> dict[str, str]:
-    """What is said of the dish beside modems."""
+    """Values on the dish together with modems."""
     dish = cellular.read_dish()
     beside = found.beside
     hours = lines.STRETCHES * lines.STRETCH_S / 3600
@@ -258,7 +258,7 @@ def of_starlink(found: Found) -> dict[str, str]:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Words in a row."""
+    """Words joined to a list."""
     every = list(words)
     return f"{', '.join(every[:-1])} and {every[-1]}" if len(every) > 1 else every[0]
 
@@ -270,7 +270,7 @@ def mbps(runs: Runs, digits: int = 1) -> str:
 
 
 def ms(runs: Runs, name: str = "delay_p99_s", digits: int = 0) -> str:
-    """A delay, in the mean of runs."""
+    """A delay, averaged over runs."""
     return f"{1000 * runs[name].mean():.{digits}f} ms"
 
 
@@ -280,12 +280,12 @@ def per_drop(runs: Runs) -> float:
 
 
 def ratio(changed: Runs, base: Runs, name: str = "goodput_bps") -> float:
-    """What is left of a mean."""
+    """Ratio of two means."""
     return float(changed[name].mean() / base[name].mean())
 
 
 def percent_down(changed: Runs, base: Runs) -> str:
-    """By how much goodput is less."""
+    """Reduction of goodput."""
     return f"{100 * (1 - ratio(changed, base)):.1f} %"
 
 

@@ -1,4 +1,4 @@
-"""Delay from the application's message to its delivery, out of what the sender hears."""
+"""Delay from the application's message to its delivery, as the sender can infer it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def waits() -> dict[str, tuple[float, float]]:
     }
 
 
-def test_without_waiting_it_is_the_delay_of_the_path(waits):
+def test_without_waiting_the_delay_is_that_of_the_path(waits):
     from_application, from_transmission = waits["wide"]
 
-    # Delayed acknowledgements of every second segment make the sender hear of the first one a little later.
+    # With delayed acknowledgements the sender learns of the first of two segments a little later.
     assert from_application == pytest.approx(from_transmission, abs=0.01)
 
 
-def test_what_waits_for_the_window_counts(waits):
+def test_waiting_for_the_window_counts_as_delay(waits):
     from_application, from_transmission = waits["narrow"]
 
     # 69 windows of ten segments, a round trip each: half of them on average.

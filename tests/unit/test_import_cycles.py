@@ -1,4 +1,4 @@
-"""No Python module of farlink imports itself by way of others, inside functions neither."""
+"""farlink's Python modules have no import cycles, not even through imports inside functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 import grimp
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_no_python_modules_import_each_other_in_a_cycle():
     graph = grimp.build_graph("farlink", exclude_type_checking_imports=True, cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(imports) > 100
@@ -15,5 +15,5 @@ def test_no_modules_import_each_other_in_a_circle():
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
-        circle = " imports ".join(reversed(error.args[1]))
-        raise AssertionError(f"a circle: {circle}; move what they share to a module of its own") from None
+        cycle = " imports ".join(reversed(error.args[1]))
+        raise AssertionError(f"an import cycle: {cycle}; move the shared code to a module of its own") from None

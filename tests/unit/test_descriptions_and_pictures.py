@@ -1,4 +1,4 @@
-"""Descriptions and pictures: the lines, marks and spans that they show, compared with what they are made of."""
+"""Descriptions and pictures: their lines, marks and spans against the underlying data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from farlink.report.example import window_span_s
 from farlink.series import Series
 
 
-def test_bursts_of_all_recordings_and_of_intermediate_ones_stand_apart():
+def test_bursts_of_all_and_of_intermediate_recordings_are_separate():
     # The first recording lost nothing; half of the second is lost, in bursts of five.
     lost = np.concatenate([np.zeros(40), np.tile([1] * 5 + [0] * 5, 4)]).astype(np.uint8)
     trace = Trace("packet-loss", {"lost": lost, "segment_start": np.array([0, 40], np.uint64)}, {"title": "two links"})
@@ -29,7 +29,7 @@ def observed(moments: list[float]) -> Series:
     return Series(0, 0, {}, ["bulk"] * len(names), names, times, np.ones(len(names)))
 
 
-def test_the_window_is_shown_up_to_the_recovery_behind_so_many():
+def test_the_drawn_window_ends_after_the_given_recovery():
     assert window_span_s([observed([2.0, 4.0, 6.0])], losses=3) is None
     assert window_span_s([observed([2.0, 4.0, 6.0, 8.0])], losses=3) == (0.0, 8.0)
     # Losses less than a second apart are one recovery.

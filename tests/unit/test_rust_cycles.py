@@ -1,25 +1,25 @@
-"""No Rust files of a crate use each other in a circle."""
+"""The Rust files of a crate have no dependency cycles."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.rust_circles import circles, read
+from tests.rust_cycles import cycles, read
 
 CRATES = sorted(Path(__file__).resolve().parents[2].glob("crates/*/src"))
 
 
 @pytest.mark.parametrize("source", CRATES, ids=lambda source: source.parent.name)
-def test_no_files_use_each_other_in_a_circle(source):
+def test_no_rust_files_depend_on_each_other_in_a_cycle(source):
     assert len(read(source)) > 5
 
     remedy = "move what they share to a file of its own, or a method to the file of the type that it needs"
-    assert circles(source) == [], f"files that use each other: {remedy}"
+    assert cycles(source) == [], f"files that use each other: {remedy}"
 
 
 def crate(folder: Path, **files: str) -> Path:
-    """Files of a crate, each by its module with two underscores for a folder."""
+    """Files of a crate, named by module with two underscores for a folder."""
     for name, text in files.items():
         path = folder / f"{name.replace('__', '/')}.rs"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def crate(folder: Path, **files: str) -> Path:
         "#[cfg(test)]\nuse super::four;\nuse super::one::One;",
     ],
 )
-def test_a_circle_is_found_however_it_is_written(tmp_path, back):
+def test_a_cycle_is_found_in_every_notation(tmp_path, back):
     source = crate(
         tmp_path,
         lib="mod one; mod two; mod three; mod four; mod five;",
@@ -49,10 +49,10 @@ def test_a_circle_is_found_however_it_is_written(tmp_path, back):
     )
     crate(source, four="use crate::one::One;", five="")
 
-    assert circles(source) == [["one", "three", "two"]]
+    assert cycles(source) == [["one", "three", "two"]]
 
 
-def test_a_name_that_is_passed_on_counts_for_the_file_that_has_it(tmp_path):
+def test_a_reexported_name_counts_for_the_file_that_defines_it(tmp_path):
     source = crate(
         tmp_path,
         lib="mod link; mod path;",
@@ -62,10 +62,10 @@ def test_a_name_that_is_passed_on_counts_for_the_file_that_has_it(tmp_path):
         path="use crate::link::{Delay as OneWay, Rate};",
     )
 
-    assert circles(source) == [["link::rate", "path"]]
+    assert cycles(source) == [["link::rate", "path"]]
 
 
-def test_each_circle_is_one_group(tmp_path):
+def test_each_cycle_is_one_group(tmp_path):
     source = crate(
         tmp_path,
         lib="",
@@ -76,7 +76,7 @@ def test_each_circle_is_one_group(tmp_path):
         e="",
     )
 
-    assert circles(source) == [["a", "b"], ["c", "d"]]
+    assert cycles(source) == [["a", "b"], ["c", "d"]]
 
 
 @pytest.mark.parametrize(
@@ -91,22 +91,22 @@ def test_each_circle_is_one_group(tmp_path):
         "use std::one::One;",
     ],
 )
-def test_what_is_said_or_tested_is_no_use(tmp_path, back):
+def test_strings_comments_and_tests_are_not_dependencies(tmp_path, back):
     source = crate(tmp_path, lib="mod one; mod two;", one="use crate::two::Two;", two=back)
 
-    assert circles(source) == []
+    assert cycles(source) == []
 
 
 @pytest.mark.parametrize(("attribute", "found"), [("", [["one", "probe"]]), ("#[cfg(test)]", [])])
-def test_a_file_for_tests_alone_does_not_count(tmp_path, attribute, found):
+def test_a_file_only_for_tests_is_ignored(tmp_path, attribute, found):
     source = crate(
         tmp_path, lib=f"mod one; {attribute}\nmod probe;", one="use crate::probe::Probe;", probe="use crate::one::One;"
     )
 
-    assert circles(source) == found
+    assert cycles(source) == found
 
 
-def test_a_file_and_those_below_it_are_one_module(tmp_path):
+def test_a_file_and_its_submodules_are_one_module(tmp_path):
     source = crate(tmp_path, lib="mod one;", one="mod parts; use parts::Part;", one__parts="use super::One;")
 
-    assert circles(source) == []
+    assert cycles(source) == []

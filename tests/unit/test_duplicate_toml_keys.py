@@ -1,4 +1,4 @@
-"""A key that a TOML text has twice is named, whatever stands behind it."""
+"""A duplicate key in a TOML text is named, whatever follows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TWICE = {
 
 
 @pytest.mark.parametrize("case", TWICE)
-def test_the_key_and_its_line_are_named(case):
+def test_the_duplicate_key_and_its_line_are_named(case):
     text, key, line = TWICE[case]
 
     with pytest.raises(ValueError, match="occurs twice") as caught:
