@@ -36,7 +36,7 @@ fn genie() -> AdaptiveLength {
 /// Time, stream position and length of each data frame.
 fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
     let with_data = network.sent(0, Flags::DATA).into_iter().filter(|sent| sent.2.payload.0 > 0);
-    with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload_bytes)).collect()
+    with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload.0)).collect()
 }
 
 #[test]
