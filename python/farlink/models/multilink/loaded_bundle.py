@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, positive, whole
+from farlink.models.parameters import LinkRate
+from farlink.models.ranges import Floats, at_least, floats, positive, whole
 
 
 @checked_arguments
 def modem_time_s(
-    packet_bytes: ArrayLike, *, rate_bps: ArrayLike, propagation_s: ArrayLike = 0.0, repeats_s: ArrayLike = 0.0
+    packet_bytes: ArrayLike, *, rate_bps: LinkRate, propagation_s: ArrayLike = 0.0, repeats_s: ArrayLike = 0.0
 ) -> Floats:
     r"""Time that a modem needs for a packet.
 
@@ -24,8 +25,6 @@ def modem_time_s(
     ----------
     packet_bytes
         Length of a packet :math:`L`, in bytes, positive. Any shape.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive; all parameters are broadcast against each other.
     propagation_s
         What the modem waits for the propagation :math:`T_{prop}`, in s, not negative.
     repeats_s
@@ -35,11 +34,6 @@ def modem_time_s(
     -------
     ndarray
         Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -55,7 +49,7 @@ def modem_time_s(
     >>> float(modem_time_s(1500, rate_bps=2400, propagation_s=0.5, repeats_s=1.0))
     6.5
     """
-    clocking = 8 * positive(packet_bytes=packet_bytes) / positive(rate_bps=rate_bps)
+    clocking = 8 * positive(packet_bytes=packet_bytes) / floats(rate_bps)
     return np.asarray(clocking + at_least(0, propagation_s=propagation_s) + at_least(0, repeats_s=repeats_s))
 
 
@@ -76,11 +70,6 @@ def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
     -------
     ndarray
         Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -116,11 +105,6 @@ def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -
     -------
     ndarray
         Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----

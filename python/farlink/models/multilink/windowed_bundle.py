@@ -115,11 +115,6 @@ def line_bytes(packet_bytes: ArrayLike, *, header: str = "long") -> Floats:
     ndarray
         Bytes, of the same shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     Address and protocol fields compressed, a check of 16 bits, and random bytes over a line that carries all of them.
@@ -156,11 +151,6 @@ def packet_time_s(bundle: WindowedBundle) -> Floats:
     ndarray
         Time in s, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     References
     ----------
     `go_back_n`, and `line_bytes` for :math:`B`. Zaghloul's :math:`T_{MP}` (section 4.1.6) has the propagation besides.
@@ -189,11 +179,6 @@ def packet_time_deviation_s(bundle: WindowedBundle) -> Floats:
     -------
     ndarray
         Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -224,11 +209,6 @@ def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
     ndarray
         Time in s, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     Of N packets on N lines the i-th waits for those before it, of :math:`W` where the window is smaller: :math:`m_i` is the
@@ -258,11 +238,6 @@ def packet_rate_hz(bundle: WindowedBundle) -> Floats:
     -------
     ndarray
         Packets per second, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -304,11 +279,6 @@ def rtt_s(bundle: WindowedBundle) -> Floats:
     ndarray
         Time in s, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     Where the window is what the lines take, :math:`W = N K`, it is Zaghloul's :math:`Q_P T_{MP}` whatever the number of lines
@@ -342,11 +312,6 @@ def goodput_bps(bundle: WindowedBundle, *, header_bytes: ArrayLike = 52) -> Floa
     -------
     ndarray
         Rate in bit/s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
