@@ -65,7 +65,7 @@ class Meaning:
 
 
 def meanings_of(function: Callable[..., Any]) -> dict[str, Meaning]:
-    """The parameters whose annotation, or the name that stands for it, carries a meaning.
+    """The parameters, and ``return``, whose annotation, or the name that stands for it, carries a meaning.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ def meanings_of(function: Callable[..., Any]) -> dict[str, Meaning]:
     Examples
     --------
     >>> from typing import Annotated
-    >>> def double(length_m: Annotated[float, Meaning("Length, in m")]) -> float: ...
+    >>> Length = Annotated[float, Meaning("Length, in m")]
+    >>> def double(length_m: Length) -> float: ...
     >>> meanings_of(double)["length_m"].text
     'Length, in m'
     """
@@ -95,7 +96,7 @@ def complete_docstring(function: Callable[..., Any], meanings: Mapping[str, Mean
     function
         With annotations. The docstring of one without a section is left as it is.
     meanings
-        Of its parameters; an entry that is written out goes first.
+        Of its parameters and of the array that it returns; what is written out goes first.
     """
     if not function.__doc__ or not re.search(r"\n *-{3,}\n", function.__doc__):
         return function.__doc__
@@ -106,7 +107,7 @@ def complete_docstring(function: Callable[..., Any], meanings: Mapping[str, Mean
     known = [name for heading in entries for name in heading.split(", ")]
     parameters = list(inspect.signature(function).parameters)
     for name, shape in _shapes(function, meanings).items():
-        if name not in known:
+        if name in parameters and name not in known:
             entries[name] = f"{name}\n    {meanings[name].text}{shape}"
     if entries:
         in_order = sorted(entries, key=lambda heading: parameters.index(heading.split(", ")[0]))
@@ -114,6 +115,9 @@ def complete_docstring(function: Callable[..., Any], meanings: Mapping[str, Mean
         sections = _with(sections, "Parameters", section, _BEHIND_PARAMETERS)
         if "Raises" not in sections:
             sections = _with(sections, "Raises", _RAISES, _BEHIND_RAISES)
+    if "return" in meanings and "Returns" not in sections:
+        section = f"Returns\n-------\nndarray\n    {meanings['return'].text}."
+        sections = _with(sections, "Returns", section, _BEHIND_PARAMETERS[1:])
     return "\n\n".join([text, *sections.values()])
 
 

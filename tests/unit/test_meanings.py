@@ -8,7 +8,6 @@ import pkgutil
 import re
 from typing import Annotated
 
-import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
@@ -16,14 +15,15 @@ from farlink import models
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
 from farlink.meanings import Meaning
-from farlink.models.ranges import POSITIVE, whole_from
+from farlink.models.ranges import POSITIVE, Floats, floats, whole_from
 
 Length = Annotated[ArrayLike, Meaning("Length, in m", POSITIVE)]
 Count = Annotated[ArrayLike, Meaning("Pieces", whole_from(1))]
+Pieces = Annotated[Floats, Meaning("In m, of the broadcast shape")]
 
 
 @checked_arguments
-def cut_m(length_m: Length, margin_m: ArrayLike, *, pieces: Count = 1) -> ArrayLike:
+def cut_m(length_m: Length, margin_m: ArrayLike, *, pieces: Count = 1) -> Pieces:
     """Length of a piece.
 
     Parameters
@@ -31,17 +31,12 @@ def cut_m(length_m: Length, margin_m: ArrayLike, *, pieces: Count = 1) -> ArrayL
     margin_m
         What is cut off, in m.
 
-    Returns
-    -------
-    ndarray
-        In m, of the broadcast shape.
-
     Examples
     --------
     >>> float(cut_m(2.0, 0.0))
     2.0
     """
-    return (np.asarray(length_m) - margin_m) / pieces
+    return (floats(length_m) - floats(margin_m)) / pieces
 
 
 def test_entries_and_what_is_raised_are_added_in_order():
@@ -107,4 +102,5 @@ def test_every_parameter_of_a_closed_form_is_documented_once_and_in_order(functi
     names = ", ".join(line for line in section.splitlines() if not line.startswith(" ")).split(", ")
 
     assert sorted(names) == sorted(inspect.signature(function).parameters)
+    assert "\nReturns\n-------\n" in function.__doc__
     assert "\nRaises\n------\n" in function.__doc__

@@ -18,7 +18,7 @@ from farlink.errors import ArgumentError
 from farlink.meanings import Meaning
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import least_bytes, payload_share
-from farlink.models.parameters import Headers, LinkRate, OneWayDelay, PacketLossRate, Payload
+from farlink.models.parameters import Headers, LinkRate, OneWayDelay, PacketLossRate, Payload, Probabilities, Seconds
 from farlink.models.ranges import Floats, at_least, floats, from_on, positive, within_0_and_1
 
 Copies = Annotated[ArrayLike, Meaning("Copies :math:`m` of each packet in a round", from_on(1))]
@@ -30,7 +30,9 @@ _EULER_GAMMA = 0.5772156649015329
 
 
 @checked_arguments
-def completed_within(rounds: ArrayLike, *, loss_rate: PacketLossRate, packets: FilePackets, copies: Copies = 1) -> Floats:
+def completed_within(
+    rounds: ArrayLike, *, loss_rate: PacketLossRate, packets: FilePackets, copies: Copies = 1
+) -> Probabilities:
     r"""Probability that every packet has arrived within so many rounds.
 
     .. math:: P(K \le k) = (1 - p^{m k})^N
@@ -39,11 +41,6 @@ def completed_within(rounds: ArrayLike, *, loss_rate: PacketLossRate, packets: F
     ----------
     rounds
         Transmissions :math:`k` of whatever is missing, from 0. Any shape.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     Examples
     --------
@@ -199,7 +196,7 @@ def selective_repeat_completion_s(
     payload_bytes: Payload,
     header_bytes: Headers,
     copies: Copies = 1,
-) -> Floats:
+) -> Seconds:
     r"""Mean time in which selective repeat completes a file, rounds after each other.
 
     .. math:: T = d + \frac{8 m F}{(1 - p^m) R} \frac{l + l'}{l} + 2 d (E[K] - 1)
@@ -210,11 +207,6 @@ def selective_repeat_completion_s(
         Length of the file :math:`F`, in bytes, positive. Any shape.
     ber
         Bit error rate of the way forward; every bit of a packet counts. All parameters are broadcast against each other.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
 from farlink.meanings import Meaning
-from farlink.models.parameters import Headers, Payload
+from farlink.models.parameters import Headers, Payload, Probabilities, Seconds
 from farlink.models.ranges import IN_0_TO_1, Floats, at_least, floats, from_on, positive, within_0_and_1
 
 SPEED_OF_LIGHT_MPS = 299_792_458.0
@@ -28,7 +28,7 @@ RoundTrip = Annotated[ArrayLike, Meaning("Round-trip time, in s", from_on(0))]
 
 
 @checked_arguments
-def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_mps: float = SPEED_OF_LIGHT_MPS) -> Floats:
+def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_mps: float = SPEED_OF_LIGHT_MPS) -> Seconds:
     r"""Round-trip time over a distance.
 
     .. math:: RTT = 2 d / c + t_{proc}
@@ -41,11 +41,6 @@ def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_
         Processing time at the partner :math:`t_{proc}`, in s; broadcast against `distance_m`.
     speed_mps
         Speed of light :math:`c`, in m/s. The paper's table is computed with 3e8.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     References
     ----------
@@ -89,7 +84,7 @@ def window_bytes(rtt_s: RoundTrip, *, rate_bps: ArrayLike) -> Floats:
 
 
 @checked_arguments
-def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
+def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Probabilities:
     r"""Probability that at least one bit of a packet is wrong.
 
     .. math:: p_{PL} = 1 - (1 - BEP)^{8 L}
@@ -101,11 +96,6 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
     packet_bytes
         Length :math:`L` whose bits count, in bytes; broadcast against `ber`. The equation has payload and header,
         :math:`l + l'`; the paper's table is computed with the payload :math:`l` alone.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     References
     ----------
@@ -126,7 +116,7 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
 @checked_arguments
 def packet_or_ack_loss(
     ber: ArrayLike, *, packet_bytes: ArrayLike, return_ber: ArrayLike, ack_bytes: ArrayLike, as_printed: bool = False
-) -> Floats:
+) -> Probabilities:
     r"""Probability that a packet or its acknowledgement is lost, as each costs a retransmission.
 
     .. math:: p_{PL} = 1 - (1 - BEP)^{8 L} (1 - BEP_{Back})^{8 l_{ACK}}
@@ -143,11 +133,6 @@ def packet_or_ack_loss(
         Length of an acknowledgement, :math:`l_{ACK}`, in bytes.
     as_printed
         Take the sum of both probabilities, as the paper does, which can exceed 1.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     Notes
     -----

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
-from farlink.models.parameters import FileLength, Headers, LinkRate, OneWayDelay, PacketLossRate, Payload
+from farlink.models.parameters import FileLength, Headers, LinkRate, OneWayDelay, PacketLossRate, Payload, Probabilities
 from farlink.models.ranges import Floats, at_least, floats
 
 # Packets of a file up to which rounds are computed: a table of packets sent by packets arrived.
@@ -133,7 +133,7 @@ def payload_share(payload_bytes: Payload, *, header_bytes: Headers) -> Floats:
 
 
 @checked_arguments
-def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: PacketLossRate) -> Floats:
+def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: PacketLossRate) -> Probabilities:
     r"""Probability that enough of the packets sent arrive.
 
     .. math:: P(X \ge N), \quad X \sim B(n, 1 - p)
@@ -144,11 +144,6 @@ def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: PacketLossR
         Packets sent :math:`n`, whole, not negative. Any shape.
     needed
         Packets that must arrive :math:`N`, whole, not negative; all parameters are broadcast against each other.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     Examples
     --------

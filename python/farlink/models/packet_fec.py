@@ -18,7 +18,7 @@ from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import packets_arrive
-from farlink.models.parameters import BitErrorRate, PacketLossRate
+from farlink.models.parameters import BitErrorRate, PacketLossRate, Probabilities
 from farlink.models.ranges import Floats, at_least, floats, within_0_and_1
 
 MOST_WORDS = 256
@@ -227,7 +227,7 @@ def least_words(ber: float, *, residual: float, packet_bytes: int, header_bytes:
 
 
 @checked_arguments
-def erasure_loss(loss_rate: PacketLossRate, *, source: ArrayLike, repair: ArrayLike) -> Floats:
+def erasure_loss(loss_rate: PacketLossRate, *, source: ArrayLike, repair: ArrayLike) -> Probabilities:
     r"""Probability that a packet of user data is lost behind an erasure code across packets.
 
     .. math:: p \cdot P(Y \ge r), \quad Y \sim B(k + r - 1, p)
@@ -238,11 +238,6 @@ def erasure_loss(loss_rate: PacketLossRate, *, source: ArrayLike, repair: ArrayL
         Packets of user data :math:`k` in a group, at least 1; all parameters are broadcast against each other.
     repair
         Repair packets :math:`r` of a group, not negative.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Parameters that closed forms of several families have."""
+"""Parameters that closed forms of several families have, and what most of them return."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from numpy.typing import ArrayLike
 
 from farlink.meanings import Meaning
-from farlink.models.ranges import IN_0_TO_1, IN_0_TO_BELOW_1, POSITIVE, from_on, whole_from
+from farlink.models.ranges import IN_0_TO_1, IN_0_TO_BELOW_1, POSITIVE, Floats, from_on, whole_from
 
 BitErrorRate = Annotated[ArrayLike, Meaning("Bit error rate", IN_0_TO_1)]
 PacketLossRate = Annotated[ArrayLike, Meaning("Packet loss probability :math:`p`", IN_0_TO_1)]
@@ -40,3 +40,6 @@ WholeTransferSegments = Annotated[ArrayLike, Meaning("Segments of the transfer :
 InitialWindow = Annotated[ArrayLike, Meaning("Window of the first round :math:`w_1`, in segments", from_on(1))]
 LargestWindow = Annotated[ArrayLike, Meaning("Largest window :math:`W_{max}`, in segments", from_on(1))]
 WholeLargestWindow = Annotated[ArrayLike, Meaning("Largest window :math:`W_{max}`, in segments", whole_from(1))]
+
+Seconds = Annotated[Floats, Meaning("Time in s, of the broadcast shape")]
+Probabilities = Annotated[Floats, Meaning("Probability, of the broadcast shape")]

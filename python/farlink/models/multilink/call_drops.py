@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.parameters import FirstLossRate, FirstTimeout, LargestWindow, RoundTripTime, SegmentLossRate, SegmentsPerAck
+from farlink.models.parameters import (
+    FirstLossRate,
+    FirstTimeout,
+    LargestWindow,
+    RoundTripTime,
+    Seconds,
+    SegmentLossRate,
+    SegmentsPerAck,
+)
 from farlink.models.ranges import Floats, at_least, floats, positive, whole
 from farlink.models.tcp_latency.padhye import period_rounds, throughput_without_timeouts
 from farlink.models.tcp_latency.timeout import sequence_mean_s, timeouts_in_sequence
@@ -200,7 +208,7 @@ def transfer_time_s(
     timeout_s: FirstTimeout,
     window_bytes: ArrayLike,
     segments_per_ack: SegmentsPerAck = 2.0,
-) -> Floats:
+) -> Seconds:
     r"""Time of the transfer of a long file over a bundle that drops links.
 
     .. math:: T_d = \frac{\lceil f_s / MSS \rceil}{B}
@@ -215,11 +223,6 @@ def transfer_time_s(
         Drops of the bundle per second, not negative, at most `highest_drop_rate_hz`.
     window_bytes
         Largest window, in bytes, at least `segment_bytes`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
 from farlink.models.arq import SPEED_OF_LIGHT_MPS
-from farlink.models.parameters import LinkRate
+from farlink.models.parameters import LinkRate, Probabilities, Seconds
 from farlink.models.ranges import Floats, at_least, floats, positive, whole, within_0_and_1
 
 # Doppler phase of a frame up to which the Bessel function is added up; beyond, its expansion is right to 1e-6.
@@ -75,7 +75,7 @@ def doppler_hz(speed_mps: ArrayLike, *, carrier_hz: ArrayLike) -> Floats:
 
 
 @checked_arguments
-def frame_s(frame_bytes: ArrayLike, *, rate_bps: LinkRate) -> Floats:
+def frame_s(frame_bytes: ArrayLike, *, rate_bps: LinkRate) -> Seconds:
     r"""Time of a frame on the link.
 
     .. math:: T = \frac{8 l}{R}
@@ -84,11 +84,6 @@ def frame_s(frame_bytes: ArrayLike, *, rate_bps: LinkRate) -> Floats:
     ----------
     frame_bytes
         Length of a frame :math:`l`, in bytes, positive. Any shape.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Examples
     --------
@@ -188,7 +183,7 @@ def error_rate(errors: FrameErrors) -> Floats:
 
 
 @checked_arguments
-def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:
+def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Probabilities:
     r"""Probability that a frame is bad so many frames after a bad one.
 
     .. math:: P(bad | bad, N) = P_E + (1 - P_E)\, (P(bad | bad) - P(bad | good))^N
@@ -199,11 +194,6 @@ def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:
         Probabilities by the frame before.
     frames
         Frames after the bad one :math:`N`, whole, at least 1; broadcast against `errors`.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     Examples
     --------

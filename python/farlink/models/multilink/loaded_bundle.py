@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.parameters import LinkRate
-from farlink.models.ranges import Floats, at_least, floats, positive, whole
+from farlink.models.parameters import LinkRate, Seconds
+from farlink.models.ranges import at_least, floats, positive, whole
 
 
 @checked_arguments
 def modem_time_s(
     packet_bytes: ArrayLike, *, rate_bps: LinkRate, propagation_s: ArrayLike = 0.0, repeats_s: ArrayLike = 0.0
-) -> Floats:
+) -> Seconds:
     r"""Time that a modem needs for a packet.
 
     .. math:: T_{MP} = \frac{8 L}{R} + T_{prop} + T_{ARQ}
@@ -29,11 +29,6 @@ def modem_time_s(
         What the modem waits for the propagation :math:`T_{prop}`, in s, not negative.
     repeats_s
         Mean time for repetitions :math:`T_{ARQ}`, in s, not negative; `go_back_n` has it.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -54,7 +49,7 @@ def modem_time_s(
 
 
 @checked_arguments
-def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
+def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Seconds:
     r"""Mean round trip of a packet that finds the queue full.
 
     .. math:: RTT = Q_P T_{MP}
@@ -65,11 +60,6 @@ def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
         Packets of the queue :math:`Q_P`, with the one that is sent, whole, at least 1. Any shape.
     modem_time_s
         Mean time of the modem for a packet :math:`T_{MP}`, in s, positive; broadcast against `queue_packets`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -88,7 +78,7 @@ def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
 
 
 @checked_arguments
-def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -> Floats:
+def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -> Seconds:
     r"""Standard deviation of the round trip of a packet that finds the queue full.
 
     .. math:: \sigma_{RTT} = \sqrt{Q_P}\, \sigma_{MP}
@@ -100,11 +90,6 @@ def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -
     modem_deviation_s
         Standard deviation of the modem's time for a packet :math:`\sigma_{MP}`, in s, not negative; broadcast against
         `queue_packets`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from farlink.arguments import checked_arguments
 from farlink.models.bounds import packets_arrive
-from farlink.models.parameters import RoundTripTime, SegmentsPerAck
+from farlink.models.parameters import Probabilities, RoundTripTime, SegmentsPerAck
 from farlink.models.ranges import Floats, positive, whole, within_0_and_1
 from farlink.models.tcp_goodput import mathis
 
 
 @checked_arguments
-def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: ArrayLike) -> Floats:
+def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: ArrayLike) -> Probabilities:
     r"""Probability that a packet cannot be given back.
 
     .. math:: P = P(X > m), \quad X \sim B(k + m, p)
@@ -35,11 +35,6 @@ def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: Ar
         Units of a packet :math:`k`, whole, at least 1; all parameters are broadcast against each other.
     parity_units
         Units of parity :math:`m`, whole, not negative.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from farlink.models.parameters import (
     FirstTimeout,
     InitialWindow,
     RoundTripTime,
+    Seconds,
     SegmentLossRate,
     SegmentsPerAck,
     TransferSegments,
@@ -71,7 +72,7 @@ def slow_start_s(
     segments_per_ack: SegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
     initial_window_segments: InitialWindow = 1.0,
-) -> Floats:
+) -> Seconds:
     r"""Time in which slow start sends so many segments.
 
     .. math::
@@ -88,10 +89,9 @@ def slow_start_s(
     window_segments
         Largest window :math:`W_{max}`, in segments, at least `initial_window_segments`.
 
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape. Rounds are not rounded.
+    Notes
+    -----
+    Rounds are not rounded.
 
     References
     ----------
@@ -124,7 +124,7 @@ def recovery_s(
     window_segments: ArrayLike,
     rtt_s: RoundTripTime,
     timeout_s: FirstTimeout,
-) -> Floats:
+) -> Seconds:
     r"""Mean time spent on the loss that ends slow start.
 
     .. math:: E[T_{loss}] = l_{ss} \left( \hat{Q} E[Z^{TO}] + (1 - \hat{Q}) RTT \right), \qquad l_{ss} = 1 - (1 - p)^d
@@ -133,11 +133,6 @@ def recovery_s(
     ----------
     window_segments
         Window at the end of slow start, in segments, at least 1.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     References
     ----------
@@ -166,7 +161,7 @@ def transfer_time_s(
     initial_window_segments: InitialWindow = 1.0,
     delayed_ack_s: ArrayLike = slow_start.DELAYED_ACK_S["bsd"],
     as_printed: bool = False,
-) -> Floats:
+) -> Seconds:
     r"""Mean time of a transfer from its first segment to its last acknowledgement; set-up comes on top.
 
     .. math:: E[T] = E[T_{ss}] + E[T_{loss}] + \frac{d - E[d_{ss}]}{R} + E[T_{delack}]
@@ -180,11 +175,6 @@ def transfer_time_s(
         acknowledgements, or with two segments or more in the first round.
     as_printed
         Count the segments of slow start as the paper does; see `slow_start_segments`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----

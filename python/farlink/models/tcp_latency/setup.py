@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
 from farlink.meanings import Meaning
+from farlink.models.parameters import Probabilities, Seconds
 from farlink.models.ranges import (
     POSITIVE,
     Floats,
@@ -31,7 +32,7 @@ SynTimeout = Annotated[ArrayLike, Meaning("Time until the first SYN is repeated,
 @checked_arguments
 def handshake_probability(
     failures: LostSyns, *, return_failures: LostAnswers, loss_rate: ArrayLike, return_loss_rate: ArrayLike
-) -> Floats:
+) -> Probabilities:
     r"""Probability that so many SYN, then so many SYN-ACK, are lost before one gets through.
 
     .. math:: P_h(i, j) = p_r^i (1 - p_r)\, p_f^j (1 - p_f)
@@ -42,11 +43,6 @@ def handshake_probability(
         Probability that a SYN is lost, :math:`p_r`, in [0, 1).
     return_loss_rate
         Probability that a SYN-ACK is lost, :math:`p_f`, in [0, 1).
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     References
     ----------
@@ -63,7 +59,7 @@ def handshake_probability(
 
 
 @checked_arguments
-def handshake_s(failures: LostSyns, *, return_failures: LostAnswers, rtt_s: ArrayLike, timeout_s: SynTimeout) -> Floats:
+def handshake_s(failures: LostSyns, *, return_failures: LostAnswers, rtt_s: ArrayLike, timeout_s: SynTimeout) -> Seconds:
     r"""Time of a handshake in which so many SYN and SYN-ACK are lost.
 
     .. math:: L_h(i, j) = RTT + (2^i + 2^j - 2)\, T_s
@@ -72,11 +68,6 @@ def handshake_s(failures: LostSyns, *, return_failures: LostAnswers, rtt_s: Arra
     ----------
     rtt_s
         Round-trip time, in s, not negative.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -99,7 +90,7 @@ def handshake_s(failures: LostSyns, *, return_failures: LostAnswers, rtt_s: Arra
 @checked_arguments
 def setup_time_s(
     loss_rate: ArrayLike, *, rtt_s: ArrayLike, timeout_s: SynTimeout, return_loss_rate: ArrayLike | None = None
-) -> Floats:
+) -> Seconds:
     r"""Mean time of the handshake.
 
     .. math:: E[L_h] = RTT + T_s \left( \frac{1 - p_r}{1 - 2 p_r} + \frac{1 - p_f}{1 - 2 p_f} - 2 \right)
@@ -112,11 +103,6 @@ def setup_time_s(
         Round-trip time, in s, not negative; all parameters are broadcast against each other.
     return_loss_rate
         Probability that a SYN-ACK is lost, :math:`p_f`, in [0, 1/2); that of a SYN if none.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Raises
     ------

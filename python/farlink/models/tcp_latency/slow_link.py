@@ -31,6 +31,7 @@ from farlink.models.parameters import (
     DelayedAckTime,
     FirstTimeout,
     InitialWindow,
+    Seconds,
     SegmentLossRate,
     WholeSegmentsPerAck,
     WholeTransferSegments,
@@ -56,7 +57,7 @@ def transfer_time_s(
     window_segments: ArrayLike = np.inf,
     initial_window_segments: InitialWindow = 1.0,
     delayed_ack_s: DelayedAckTime = 0.0,
-) -> Floats:
+) -> Seconds:
     r"""Time of a transfer from its first segment to its last acknowledgement; set-up comes on top.
 
     .. math:: T = t_{dack} + d s + \sum_{k=1}^{K - 1} I_k + \tau - s
@@ -70,11 +71,6 @@ def transfer_time_s(
         are broadcast against each other.
     window_segments
         Largest window, in segments, at least `initial_window_segments`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -117,7 +113,7 @@ def lossy_transfer_time_s(
     window_segments: ArrayLike = np.inf,
     initial_window_segments: InitialWindow = 1.0,
     delayed_ack_s: DelayedAckTime = 0.0,
-) -> Floats:
+) -> Seconds:
     r"""Mean time of a transfer with losses: the parts of Cardwell's model, with the queue in each.
 
     .. math::
@@ -135,11 +131,6 @@ def lossy_transfer_time_s(
         Round trip of a lone segment :math:`\tau`, its own time on the link included, in s, at least `segment_s`.
     window_segments
         Largest window :math:`W_{max}`, in segments, at least `initial_window_segments`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -184,7 +175,7 @@ def mean_rtt_s(
     segments_per_ack: WholeSegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
     initial_window_segments: InitialWindow = 1.0,
-) -> Floats:
+) -> Seconds:
     r"""Mean round trip over the segments of a transfer: the transient one, between that of the empty path and the full one.
 
     .. math:: \overline{RTT} = \tau + \frac{1}{d} \sum_{k=1}^{K} \left( n_k B_k + s Q_k \right)
@@ -199,11 +190,6 @@ def mean_rtt_s(
         are broadcast against each other.
     window_segments
         Largest window, in segments, at least `initial_window_segments`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----

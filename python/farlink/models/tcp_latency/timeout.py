@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.parameters import RepeatLossRate
+from farlink.models.parameters import RepeatLossRate, Seconds
 from farlink.models.ranges import Floats, at_least, floats, positive, whole
 
 # Doublings of the timer after which it stays: 64 times its first value.
@@ -42,7 +42,7 @@ def timeouts_in_sequence(loss_rate: RepeatLossRate) -> Floats:
 
 
 @checked_arguments
-def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Floats:
+def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Seconds:
     r"""Length of a sequence of so many timeouts.
 
     .. math::
@@ -57,11 +57,6 @@ def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DO
         The timer's first value :math:`T_0`, in s, positive; broadcast against `timeouts`.
     doublings
         Doublings :math:`m` of the timer, after which it stays.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -114,7 +109,7 @@ def backoff_factor(loss_rate: RepeatLossRate, *, doublings: int = DOUBLINGS) -> 
 
 
 @checked_arguments
-def sequence_mean_s(loss_rate: RepeatLossRate, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Floats:
+def sequence_mean_s(loss_rate: RepeatLossRate, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Seconds:
     r"""Mean length of a sequence of timeouts.
 
     .. math:: E[Z^{TO}] = \sum_{k=1}^\infty L_k\, p^{k-1} (1 - p) = T_0 \frac{f(p)}{1 - p}
@@ -125,11 +120,6 @@ def sequence_mean_s(loss_rate: RepeatLossRate, *, timeout_s: ArrayLike, doubling
         The timer's first value :math:`T_0`, in s, positive; broadcast against `loss_rate`.
     doublings
         Doublings of the timer, after which it stays.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----
@@ -149,7 +139,7 @@ def sequence_mean_s(loss_rate: RepeatLossRate, *, timeout_s: ArrayLike, doubling
 
 
 @checked_arguments
-def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, deviations: ArrayLike = 4.0) -> Floats:
+def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, deviations: ArrayLike = 4.0) -> Seconds:
     r"""What TCP's timer settles at over a steady round trip.
 
     .. math:: T_0 = E[RTT] + 4 D
@@ -163,11 +153,6 @@ def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, d
         deviation; the standard deviation is the greater of the two.
     deviations
         How many deviations are added, not negative.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----

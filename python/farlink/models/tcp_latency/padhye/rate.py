@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.parameters import FirstLossRate, FirstTimeout, LargestWindow, RoundTripTime, SegmentsPerAck
+from farlink.models.parameters import FirstLossRate, FirstTimeout, LargestWindow, Probabilities, RoundTripTime, SegmentsPerAck
 from farlink.models.ranges import Floats, at_least, floats
 from farlink.models.tcp_latency.padhye.period import NO_LOSS, period_rounds, window_at_loss
 from farlink.models.tcp_latency.timeout import backoff_factor
 
 
 @checked_arguments
-def timeout_share(loss_rate: FirstLossRate, *, window_segments: ArrayLike, approximate: bool = False) -> Floats:
+def timeout_share(loss_rate: FirstLossRate, *, window_segments: ArrayLike, approximate: bool = False) -> Probabilities:
     r"""Probability that a loss shows by a timeout.
 
     .. math::
@@ -27,11 +27,6 @@ def timeout_share(loss_rate: FirstLossRate, *, window_segments: ArrayLike, appro
         Window :math:`w` in which the loss comes, in segments, at least 1; broadcast against `loss_rate`.
     approximate
         Take :math:`3 / w`, which is the limit for rare losses.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
 
     References
     ----------

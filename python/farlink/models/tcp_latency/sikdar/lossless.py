@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.parameters import RoundTripTime, WholeLargestWindow, WholeSegmentsPerAck
+from farlink.models.parameters import RoundTripTime, Seconds, WholeLargestWindow, WholeSegmentsPerAck
 from farlink.models.ranges import Floats, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.packet_sums import (
     PacketSum,
@@ -120,7 +120,7 @@ def linear_rounds(
 @checked_arguments
 def lossless_s(
     segments: ArrayLike, *, rtt_s: RoundTripTime, window_segments: WholeLargestWindow, packet_sum: PacketSum = "whole"
-) -> Floats:
+) -> Seconds:
     r"""Time of a transfer that loses nothing, without set-up and the first delayed acknowledgement.
 
     Parameters
@@ -129,11 +129,6 @@ def lossless_s(
         Segments of the transfer, whole, not negative. Any shape.
     packet_sum
         How the segments of slow start are counted; see `lossless_rounds`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     References
     ----------

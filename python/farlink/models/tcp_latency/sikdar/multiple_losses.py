@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
-from farlink.models.parameters import FirstTimeout, RepeatLossRate, RoundTripTime, SegmentLossRate, WholeLargestWindow
+from farlink.models.parameters import FirstTimeout, RepeatLossRate, RoundTripTime, Seconds, SegmentLossRate, WholeLargestWindow
 from farlink.models.ranges import Floats, at_least, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.recovery import LossPattern, Variant, recover
 from farlink.models.tcp_latency.sikdar.single_loss import SEGMENTS_PER_ACK, rounds_after, single_loss_s
@@ -60,7 +60,7 @@ def between_losses_s(
     window_segments: WholeLargestWindow,
     variant: Variant = "reno",
     losses: LossPattern = "correlated",
-) -> Floats:
+) -> Seconds:
     r"""Mean time from a loss to the next, if losses come at equal distances, :math:`t_{M\_loss}(D)`.
 
     The window at a loss is the one that grows from its half in :math:`D` segments, :math:`\sqrt{8 D / (3 b)}`, or the
@@ -74,11 +74,6 @@ def between_losses_s(
         Version of TCP: ``"tahoe"``, ``"reno"`` or ``"sack"``.
     losses
         ``"correlated"``: the rest of the round is lost, too; ``"independent"``: only that segment.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Notes
     -----

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.parameters import DelayedAckTime, FirstTimeout, RoundTripTime, SegmentLossRate, WholeLargestWindow
+from farlink.models.parameters import DelayedAckTime, FirstTimeout, RoundTripTime, Seconds, SegmentLossRate, WholeLargestWindow
 from farlink.models.ranges import Floats, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.lossless import lossless_s
 from farlink.models.tcp_latency.sikdar.multiple_losses import losses_if_several, multiple_losses_s
@@ -37,7 +37,7 @@ def transfer_time_s(
     method: Method = "recursion",
     packet_sum: PacketSum = "whole",
     as_printed: bool = False,
-) -> Floats:
+) -> Seconds:
     r"""Mean time of a transfer from its first segment to its last acknowledgement; set-up comes on top.
 
     .. math::
@@ -60,11 +60,6 @@ def transfer_time_s(
     as_printed
         With ``"equation"``: weigh the single loss by :math:`p (1 - p)^{N - 1}`, which is the probability of a loss at one given
         place, and take :math:`M - 2` distances between :math:`M` losses.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Raises
     ------
