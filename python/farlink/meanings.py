@@ -40,7 +40,10 @@ class Range:
     def broken_rule(self, value: ArrayLike) -> str | None:
         """The first rule that an element does not keep."""
         array = np.asarray(value, dtype=np.float64)
-        return next((rule for rule, keeps in self.rules if not np.all(keeps(array))), None)
+        for rule, keeps in self.rules:
+            if not keeps(array).all():
+                return rule
+        return None
 
 
 @dataclass(frozen=True)
