@@ -8,6 +8,7 @@ from typing import Any
 import bundle_studies as studies
 from bundle_studies import PATIENCE_S, Data, Runs, Told, dropping, gain, measured, scenario
 from bundle_tables import IRIDIUM, per_drop, percents, rate, table
+from page import Values, paragraph
 
 from farlink.models.multilink.drop_losses import segments_lost
 from farlink.models.multilink.windowed_bundle import packet_time_s
@@ -26,34 +27,6 @@ RECEIVERS: dict[str, Data] = {
 DETECTIONS_S = (0, 10, 20, 30)
 # Load of datagrams: about nine tenths of the lines' rate, bit/s of payload.
 DATAGRAMS = {"kind": "cbr", "payload_bytes": 1472, "rate_bps": 14_000}
-
-TEXT = """\
-### Three duplicate acknowledgements
-
-What the thesis proposes itself (chapters 6 and 8): the end of the bundle keeps track of the acknowledgements, and when a
-call drops it repeats the last one three times, so that TCP takes the drop for a loss. `on_drop = "duplicate-acks"` does so
-when the acknowledgements have come to the first byte that was lost; sent at the drop itself they ask for what is on its way
-over other lines. Goodput in bit/s, its gain, timeouts per drop:
-
-{duplicates}
-
-- Reno gains {reno_rfc} with the receiver of RFC 1990, {reno_patience} with patience, at 50 min. SACK is the same with and
-  without: to it a duplicate that reports nothing new is none (RFC 6675, section 2), and RACK does not count them.
-- The timeouts do not go away, against the thesis's hope that its model "collapses back into Padhye's": {timeouts_lost} a
-  drop with Reno and patience without, {timeouts_told} with them. A drop takes several packets of one window,
-  acknowledgements among them, and the numbers that went with it still hold back what is sent again. Where TCP can be
-  chosen, SACK and a patient receiver are worth more than all of this.
-
-### A drop that is noticed late
-
-Until both sides know (`calls.detection`), the sender goes on giving packets to the line that is gone. Section 5.2 counts
-what that costs, `farlink.models.multilink.drop_losses`: what the line sends until then, and what it holds. Datagrams of
-1500 bytes with headers at nine tenths of what the lines carry, and SACK in bulk; patience {patience} s, 50 min:
-
-{late}
-
-{late_said}
-"""
 
 
 def duplicates(tell: Told) -> dict[tuple[str, str, float, str], Runs]:
@@ -86,8 +59,8 @@ STUDIES = {
 }
 
 
-def section(found: dict[str, Any]) -> str:
-    """The text with its tables."""
+def page_values(found: dict[str, Any]) -> Values:
+    """What the page says of both."""
     told: dict[tuple[str, str, float, str], Runs] = found["duplicates"]
     plain, patient, _ = RECEIVERS
 
@@ -95,16 +68,15 @@ def section(found: dict[str, Any]) -> str:
         key = (receiver, variant, 3000)
         return percents(gain(told[*key, "duplicate-acks"], told[*key, "lose"]), signed=True)
 
-    return TEXT.format(
-        duplicates=table_of_duplicates(told),
-        reno_rfc=gained(plain, "reno"),
-        reno_patience=gained(patient, "reno"),
-        timeouts_lost=f"{per_drop(told[patient, 'reno', 3000, 'lose']):.2f}",
-        timeouts_told=f"{per_drop(told[patient, 'reno', 3000, 'duplicate-acks']):.2f}",
-        patience=PATIENCE_S,
-        late=table_of_late(found["late"]),
-        late_said=late_said(found["late"]),
-    )
+    return {
+        "duplicates": table_of_duplicates(told),
+        "reno_rfc": gained(plain, "reno"),
+        "reno_patience": gained(patient, "reno"),
+        "timeouts_lost": f"{per_drop(told[patient, 'reno', 3000, 'lose']):.2f}",
+        "timeouts_told": f"{per_drop(told[patient, 'reno', 3000, 'duplicate-acks']):.2f}",
+        "late_table": table_of_late(found["late"]),
+        "late_said": paragraph(late_said(found["late"])),
+    }
 
 
 def table_of_duplicates(told: dict[tuple[str, str, float, str], Runs]) -> str:

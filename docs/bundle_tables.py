@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import bundle_studies as studies
+import page
 from bundle_studies import Cell, Runs, gain
 
 from farlink.models.multilink import call_drops
@@ -187,14 +190,13 @@ def table_of_unnumbered(found: dict[tuple[str, str, str, str], Runs]) -> str:
 
 def table(head: list[str], rows: list[list[str]]) -> str:
     """A table; numbers to the right."""
-    rule = ["--:" if cell[:1].isdigit() or cell[:1] in "+-" else "---" for cell in rows[0]]
-    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
-    return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]])
+    return page.table(head, rows, "".join("r" if cell[:1].isdigit() or cell[:1] in "+-" else "l" for cell in rows[0]))
 
 
-def listed(values: tuple[int, ...]) -> str:
-    """Numbers in words."""
-    return f"{', '.join(f'{one}' for one in values[:-1])} and {values[-1]}"
+def listed(values: Iterable[object]) -> str:
+    """Several in words."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def rate(estimate: Estimate) -> str:

@@ -1,50 +1,50 @@
-"""Values of `docs/cellular_bundle.py`: tables and numbers by name."""
+"""What `docs/cellular_bundle.py` says in figures: tables and numbers by name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import combinations
 
 import cellular
 import cellular_lines as lines
 import numpy as np
 from bundle_studies import Runs, gain
-from bundle_tables import percents, table
+from bundle_tables import listed, per_drop, percents, table
 from cellular import Series
 from cellular_studies import Found
 from cellular_traffic import mean_rate_bps, median_delay_s, read_traffic
+from page import Values
 
 from farlink.channels.calls.availability import availability
 from farlink.channels.calls.handovers import interrupted
 
 TELEKOM = ("CAU-0C", "5G-DTAG-WAVELAB")
 LTE = ("ATT-LTE-driving-2016", "Verizon-LTE-short")
-# Reorder limit of the receiver, as in Linux.
+# What the receiver lets wait, as Linux does.
 MOST_HELD = 128
 MAHIMAHI = cellular.DATA / "cellular-mahimahi"
 LEO_RATE = cellular.DATA / "starlink-leocc-example" / "bw_example.txt.gz"
 
 
-def of_setting(found: Found) -> dict[str, str]:
-    """Measured and assumed parameters."""
+def of_setting(found: Found) -> Values:
+    """What is measured, and what is assumed."""
     traffic = read_traffic()
     sent = sorted(bps for name, bps in traffic.sent_bps.items() if name in lines.BESIDE)
     missing, quiet = traffic.missing_s, traffic.missing_otherwise_s
     lte = [mean_rate_bps(path) for name in LTE for path in MAHIMAHI.glob(f"{name}.*.gz")]
     return {
         "hours": f"{found.modems.span_s / 3600:.2f}",
-        "drops": f"{sum(len(link.drops) for link in found.modems.links)}",
+        "modem_drops": f"{sum(len(link.drops) for link in found.modems.links)}",
         "handovers": f"{sum(len(link.handovers_s) for link in found.modems.links)}",
-        "lengths": listed(f"{length_s:g}" for length_s in lines.LENGTHS_S if length_s) + " s",
+        "modem_lengths": listed(f"{length_s:g}" for length_s in lines.LENGTHS_S if length_s) + " s",
         "length": f"{lines.LENGTH_S:g}",
         "shortest": f"{lines.LENGTHS_S[1]:g}",
         "longest": f"{lines.LENGTHS_S[-1]:g}",
-        "rate": f"{lines.RATE_BPS / 1e6:g}",
+        "modem_rate": f"{lines.RATE_BPS / 1e6:g}",
         "sent": listed(f"{bps / 1e6:.1f}" for bps in sent),
         "most": f"{max(traffic.most_bps.values()) / 1e6:.0f}",
         "lte": f"{min(lte) / 1e6:.1f} to {max(lte) / 1e6:.1f}",
-        "delay": f"{1000 * lines.DELAY_S:g}",
+        "modem_delay": f"{1000 * lines.DELAY_S:g}",
         "queue": f"{1000 * lines.QUEUE_S:g}",
         "held": f"{lines.DELAY_S * lines.RATE_BPS / 12_000 + 3:.0f}",
         "streams": f"{missing.size}",
@@ -56,12 +56,12 @@ def of_setting(found: Found) -> dict[str, str]:
         "stretches": f"{lines.STRETCHES}",
         "stretch": f"{lines.STRETCH_S}",
         "drops_per_run": f"{found.bulk[lines.LENGTH_S, 'lose']['call_drops'].mean():.1f}",
-        "patience": f"{lines.PATIENCE_S:g}",
+        "modem_patience": f"{lines.PATIENCE_S:g}",
     }
 
 
-def of_availability(found: Found) -> dict[str, str]:
-    """Share of the time that modems are up."""
+def of_availability(found: Found) -> Values:
+    """How much of the time modems are up."""
     modems = found.modems
     rows = []
     for length_s in lines.LENGTHS_S:
@@ -95,7 +95,7 @@ def both_down_s(modems: lines.Modems, length_s: float | None) -> tuple[Series, S
     return np.mean(found[True], axis=0), np.mean(found[False], axis=0)
 
 
-def of_tcp(found: Found) -> dict[str, str]:
+def of_tcp(found: Found) -> Values:
     """TCP over modems alone and the bundle."""
     names = [link.name for link in found.modems.links]
     alone = {length_s: lines.averaged([found.bulk[length_s, name] for name in names]) for length_s in lines.LENGTHS_S}
@@ -143,14 +143,14 @@ def of_tcp(found: Found) -> dict[str, str]:
         "drops_in_parts": f"{found.bulk[None, 'lose']['call_drops'].sum():.0f}",
         "down_lengths": f"{min(downs_s):.0f} to {max(downs_s):.0f} s",
         "before": f"{lines.BEFORE_S}",
-        "sack_cost": cost(shortest_s, lost),
+        "modem_sack_cost": cost(shortest_s, lost),
         "sack_cost_long": cost(longest_s, lost),
         "redundant_cost": percent_down(found.schedulers["redundant"], found.schedulers["round-robin"]),
         "down_cost": f"{100 * (1 - lost[longest_s]['lines_up_fraction'].mean()):.1f} %",
         "alone_cost": cost(shortest_s, alone),
         "alone_cost_long": cost(longest_s, alone),
         "every": f"{(lines.STRETCH_S) / lost[lines.LENGTH_S]['call_drops'].mean():.0f}",
-        "four": f"{4 * found.transports['SACK', 'alone']['goodput_bps'].mean() / 1e6:.1f}",
+        "modem_four": f"{4 * found.transports['SACK', 'alone']['goodput_bps'].mean() / 1e6:.1f}",
         "cubic": mbps(found.transports["CUBIC", "lose"]),
         "fast": f"{lines.FAST_BPS / 1e6:g}",
         "fast_sack": f"{100 * ratio(found.fast['SACK', lines.LENGTH_S], found.fast['SACK', None]):.0f} %",
@@ -162,11 +162,13 @@ def of_tcp(found: Found) -> dict[str, str]:
         "reno_requeue": f"{per_drop(reno['requeue']):.2f}",
         "patiences": f"{min(patiences):.2f} to {max(patiences):.2f}",
         "patience_names": listed("none" if one is None else f"{one:g} s" for one in found.patiences),
-        "schedulers": table(["scheduler", "SACK, Mb/s", "to `round-robin`", "timeouts per drop", "99 % delay"], schedulers),
+        "modem_schedulers": table(
+            ["scheduler", "SACK, Mb/s", "to `round-robin`", "timeouts per drop", "99 % delay"], schedulers
+        ),
     }
 
 
-def of_streams(found: Found) -> dict[str, str]:
+def of_streams(found: Found) -> Values:
     """Small streams over modems alone and the bundle."""
     names = [link.name for link in found.modems.links]
     hours, longest_s = found.modems.span_s / 3600, lines.LENGTHS_S[-1]
@@ -201,8 +203,8 @@ def of_streams(found: Found) -> dict[str, str]:
     }
 
 
-def of_starlink(found: Found) -> dict[str, str]:
-    """Values on the dish together with modems."""
+def of_starlink(found: Found) -> Values:
+    """What is said of the dish beside modems."""
     dish = cellular.read_dish()
     beside = found.beside
     hours = lines.STRETCHES * lines.STRETCH_S / 3600
@@ -249,18 +251,12 @@ def of_starlink(found: Found) -> dict[str, str]:
         "shallow": f"{lines.SHALLOW}",
         "deep": f"{lines.DEEP}",
         "cubic_best": mbps(beside[best]["CUBIC"]),
-        "cubic_best_scheduler": best[1],
+        "cubic_best_scheduler": f"`{best[1]}`",
         "cubic_best_packets": f"{best[2]}",
         "sum": f"{(lines.STARLINK_BPS + 2 * lines.RATE_BPS) / 1e6:g}",
         "redundant_lost": f"{lost_per_hour(redundant['telemetry'], hours):.0f}",
         "star_lost": f"{lost_per_hour(star['telemetry'], hours):.0f}",
     }
-
-
-def listed(words: Iterable[str]) -> str:
-    """Words joined to a list."""
-    every = list(words)
-    return f"{', '.join(every[:-1])} and {every[-1]}" if len(every) > 1 else every[0]
 
 
 def mbps(runs: Runs, digits: int = 1) -> str:
@@ -270,22 +266,17 @@ def mbps(runs: Runs, digits: int = 1) -> str:
 
 
 def ms(runs: Runs, name: str = "delay_p99_s", digits: int = 0) -> str:
-    """A delay, averaged over runs."""
+    """A delay, in the mean of runs."""
     return f"{1000 * runs[name].mean():.{digits}f} ms"
 
 
-def per_drop(runs: Runs) -> float:
-    """Timeouts for each call that drops."""
-    return float(runs["timeouts"].sum() / runs["call_drops"].sum())
-
-
 def ratio(changed: Runs, base: Runs, name: str = "goodput_bps") -> float:
-    """Ratio of two means."""
+    """What is left of a mean."""
     return float(changed[name].mean() / base[name].mean())
 
 
 def percent_down(changed: Runs, base: Runs) -> str:
-    """Reduction of goodput."""
+    """By how much goodput is less."""
     return f"{100 * (1 - ratio(changed, base)):.1f} %"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.errors import ArgumentError, FarlinkError
+from farlink.meanings import Range, complete_docstring, meanings_of
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -30,13 +31,14 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function that refuses arguments of another kind than their annotations say, by name.
 
     Numbers of any kind, NumPy's and `decimal.Decimal` among them, are taken where a number is asked for; text is not, nor is
-    what does not fit into a floating-point number. Ranges are the function's own business; but where a result is not a number,
-    an argument above 2^53 or below 1e-150 is refused.
+    what does not fit into a floating-point number. A range is checked where the annotation has one (`farlink.meanings`), and is
+    otherwise the function's own business; but where a result is not a number, an argument above 2^53 or below 1e-150 is
+    refused.
 
     Parameters
     ----------
     function
-        With annotations.
+        With annotations. Its docstring gets the entries that they stand for, and what is raised.
 
     Examples
     --------
@@ -48,6 +50,9 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     farlink.errors.ArgumentError: value must be a number, not '3'
     """
     rules: dict[str, _Rule] = {}
+    arrays: list[str] = []
+    meanings = meanings_of(function)
+    function.__doc__ = complete_docstring(function, meanings)
     signature = inspect.signature(function)
     parameters = signature.parameters
     in_order = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
@@ -55,6 +60,10 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def prepare() -> None:
         hints = typing.get_type_hints(function)
         rules.update({name: _rule(hints[name]) for name in parameters if name in hints})
+        arrays.extend(name for name, rule in rules.items() if rule in (numbers, _array, _numbers_or_none))
+        for name, meaning in meanings.items():
+            if meaning.range is not None:
+                rules[name] = _within(rules[name], meaning.range)
         if "seed" in rules:
             rules["seed"] = _seed
         rules.setdefault("return", _anything)
@@ -75,9 +84,7 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
             except TypeError:
                 raise error from None  # a name that is unknown or missing
             arguments = {**dict(zip(in_order, given, strict=False)), **named}
-            named_cause = _cause(
-                arguments, [name for name, rule in rules.items() if rule in (numbers, _array, _numbers_or_none)]
-            )
+            named_cause = _cause(arguments, arrays)
             if named_cause is None:
                 raise
             raise named_cause from error
@@ -260,6 +267,19 @@ def _union(members: tuple[Any, ...]) -> _Rule:
             except ArgumentError:
                 continue
         return rules[-1](name, value)
+
+    return rule
+
+
+def _within(kind: _Rule, allowed: Range) -> _Rule:
+    """Of a kind, and in a range unless it is none."""
+
+    def rule(name: str, value: Any) -> Any:
+        read = kind(name, value)
+        broken = None if read is None else allowed.broken_rule(read)
+        if broken is not None:
+            raise refused(name, broken, value)
+        return read
 
     return rule
 

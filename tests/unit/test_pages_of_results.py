@@ -14,6 +14,7 @@ from tests.conftest import ROOT
 
 PROGRAMS = {
     "arq.md": ["arq"],
+    "bundles.md": ["bundles", "bundle_late", "cellular_values"],
     "call-drops.md": ["call_drops", "cellular"],
     "fading.md": ["fading"],
     "fluid.md": ["fluid", "fluid_closed_forms"],

@@ -8,17 +8,21 @@ of the packets decides when the file is complete. `farlink.models.arq.packet_los
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
+from farlink.meanings import Meaning
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import least_bytes, payload_share
-from farlink.models.ranges import at_least, positive, within_0_and_1
+from farlink.models.parameters import Headers, LinkRate, OneWayDelay, PacketLossRate, Payload, Probabilities, Seconds
+from farlink.models.ranges import Floats, at_least, floats, from_on, positive, within_0_and_1
 
-Floats = NDArray[np.float64]
+Copies = Annotated[ArrayLike, Meaning("Copies :math:`m` of each packet in a round", from_on(1))]
+FilePackets = Annotated[ArrayLike, Meaning("Packets of the file :math:`N`", from_on(1))]
 
 # Below this decay per round the sum over rounds is an integral to 1e-13, and would have thousands of terms.
 _SLOW_DECAY = 0.05
@@ -26,7 +30,9 @@ _EULER_GAMMA = 0.5772156649015329
 
 
 @checked_arguments
-def completed_within(rounds: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayLike, copies: ArrayLike = 1) -> Floats:
+def completed_within(
+    rounds: ArrayLike, *, loss_rate: PacketLossRate, packets: FilePackets, copies: Copies = 1
+) -> Probabilities:
     r"""Probability that every packet has arrived within so many rounds.
 
     .. math:: P(K \le k) = (1 - p^{m k})^N
@@ -35,22 +41,6 @@ def completed_within(rounds: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayL
     ----------
     rounds
         Transmissions :math:`k` of whatever is missing, from 0. Any shape.
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]; all parameters are broadcast against each other.
-    packets
-        Packets of the file :math:`N`, at least 1.
-    copies
-        Copies :math:`m` of each packet in a round, at least 1.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -58,7 +48,7 @@ def completed_within(rounds: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayL
     array([0.    , 0.5811, 0.9996])
     """
     rounds = at_least(0, rounds=rounds)
-    decay, packets = _decay(loss_rate, copies), at_least(1, packets=packets)
+    decay, packets = _decay(loss_rate, copies), floats(packets)
     with np.errstate(invalid="ignore"):
         # Without loss nothing is missing from the first round on; before it, everything is.
         missing = np.where(rounds > 0, np.exp(-np.where(rounds > 0, decay * rounds, 0.0)), 1.0)
@@ -66,29 +56,15 @@ def completed_within(rounds: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayL
 
 
 @checked_arguments
-def rounds_of_the_worst(loss_rate: ArrayLike, *, packets: ArrayLike, copies: ArrayLike = 1) -> Floats:
+def rounds_of_the_worst(loss_rate: PacketLossRate, *, packets: FilePackets, copies: Copies = 1) -> Floats:
     r"""Mean number of rounds until the last of N packets has arrived.
 
     .. math:: E[K] = \sum_{k=0}^\infty \left( 1 - (1 - p^{m k})^N \right)
-
-    Parameters
-    ----------
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]. Any shape.
-    packets
-        Packets of the file :math:`N`, at least 1; all parameters are broadcast against each other.
-    copies
-        Copies :math:`m` of each packet in a round, at least 1.
 
     Returns
     -------
     ndarray
         Rounds, not rounded, of the broadcast shape; infinite where nothing ever arrives.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -102,11 +78,11 @@ def rounds_of_the_worst(loss_rate: ArrayLike, *, packets: ArrayLike, copies: Arr
     >>> rounds_of_the_worst(packet_loss(1e-4, packet_bytes=1500), packets=680, copies=[1, 2, 4]).round(1)
     array([20.3, 10.4,  5.5])
     """
-    return np.asarray(np.vectorize(_mean_rounds, otypes=[np.float64])(_decay(loss_rate, copies), at_least(1, packets=packets)))
+    return np.asarray(np.vectorize(_mean_rounds, otypes=[np.float64])(_decay(loss_rate, copies), floats(packets)))
 
 
 @checked_arguments
-def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayLike, copies: ArrayLike = 1) -> Floats:
+def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: FilePackets, copies: Copies = 1) -> Floats:
     r"""Fewest rounds within which every packet has arrived with a given probability.
 
     .. math:: k = \left\lceil \frac{\ln (1 - P^{1/N})}{m \ln p} \right\rceil
@@ -117,20 +93,11 @@ def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: Ar
         :math:`P`, in [0, 1). Any shape.
     loss_rate
         Packet loss probability :math:`p`, in [0, 1); all parameters are broadcast against each other.
-    packets
-        Packets of the file :math:`N`, at least 1.
-    copies
-        Copies :math:`m` of each packet in a round, at least 1.
 
     Returns
     -------
     ndarray
         Whole rounds, at least 1, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -138,7 +105,7 @@ def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: Ar
     array([20., 32.])
     """
     wanted = within_0_and_1(probability=probability)
-    decay, packets = _decay(loss_rate, copies), at_least(1, packets=packets)
+    decay, packets = _decay(loss_rate, copies), floats(packets)
     if np.any(wanted == 1) or np.any(decay == 0):
         raise ArgumentError(
             "probability and loss_rate must be below 1: no number of rounds is certain", "give both below 1, for example 0.99"
@@ -152,31 +119,22 @@ def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: Ar
 
 
 @checked_arguments
-def arrival_delay_s(loss_rate: ArrayLike, *, delay_s: ArrayLike, rtt_s: ArrayLike, copies: ArrayLike = 1) -> Floats:
+def arrival_delay_s(loss_rate: PacketLossRate, *, delay_s: ArrayLike, rtt_s: ArrayLike, copies: Copies = 1) -> Floats:
     r"""Mean time from a packet's first transmission to its arrival, in or out of order.
 
     .. math:: d + RTT \frac{p^m}{1 - p^m}
 
     Parameters
     ----------
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]. Any shape.
     delay_s
         One-way delay :math:`d`, the packet's transmission included, in s; all parameters are broadcast against each other.
     rtt_s
         Time between two transmissions of a packet, in s: a round trip and what the answer waits for.
-    copies
-        Copies :math:`m` of each packet in a round, at least 1.
 
     Returns
     -------
     ndarray
         Time in s, of the broadcast shape; infinite where nothing ever arrives.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -193,7 +151,7 @@ def arrival_delay_s(loss_rate: ArrayLike, *, delay_s: ArrayLike, rtt_s: ArrayLik
 
 @checked_arguments
 def in_order_delay_s(
-    loss_rate: ArrayLike, *, packets: ArrayLike, delay_s: ArrayLike, rtt_s: ArrayLike, copies: ArrayLike = 1
+    loss_rate: PacketLossRate, *, packets: FilePackets, delay_s: ArrayLike, rtt_s: ArrayLike, copies: Copies = 1
 ) -> Floats:
     r"""Mean time from a packet's first transmission to its delivery behind all packets before it.
 
@@ -201,26 +159,15 @@ def in_order_delay_s(
 
     Parameters
     ----------
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]. Any shape.
-    packets
-        Packets of the file :math:`N`, at least 1; all parameters are broadcast against each other.
     delay_s
         One-way delay :math:`d`, the packet's transmission included, in s.
     rtt_s
         Time between two transmissions of a packet, in s.
-    copies
-        Copies :math:`m` of each packet in a round, at least 1.
 
     Returns
     -------
     ndarray
         Time in s, of the broadcast shape; infinite where nothing ever arrives.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -233,7 +180,7 @@ def in_order_delay_s(
     343
     """
     delay_s, rtt_s = at_least(0, delay_s=delay_s), at_least(0, rtt_s=rtt_s)
-    means = np.vectorize(_mean_rounds_in_order, otypes=[np.float64])(_decay(loss_rate, copies), at_least(1, packets=packets))
+    means = np.vectorize(_mean_rounds_in_order, otypes=[np.float64])(_decay(loss_rate, copies), floats(packets))
     with np.errstate(invalid="ignore"):
         waits = np.where(means == 1, 0.0, rtt_s * (means - 1))
     return np.asarray(delay_s + waits)
@@ -244,12 +191,12 @@ def selective_repeat_completion_s(
     file_bytes: ArrayLike,
     *,
     ber: ArrayLike,
-    rate_bps: ArrayLike,
-    delay_s: ArrayLike,
-    payload_bytes: ArrayLike,
-    header_bytes: ArrayLike,
-    copies: ArrayLike = 1,
-) -> Floats:
+    rate_bps: LinkRate,
+    delay_s: OneWayDelay,
+    payload_bytes: Payload,
+    header_bytes: Headers,
+    copies: Copies = 1,
+) -> Seconds:
     r"""Mean time in which selective repeat completes a file, rounds after each other.
 
     .. math:: T = d + \frac{8 m F}{(1 - p^m) R} \frac{l + l'}{l} + 2 d (E[K] - 1)
@@ -260,24 +207,6 @@ def selective_repeat_completion_s(
         Length of the file :math:`F`, in bytes, positive. Any shape.
     ber
         Bit error rate of the way forward; every bit of a packet counts. All parameters are broadcast against each other.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive.
-    delay_s
-        One-way propagation :math:`d`, in s.
-    payload_bytes, header_bytes
-        User data :math:`l` and header :math:`l'` of a packet, in bytes.
-    copies
-        Copies :math:`m` of each packet in a round.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -290,13 +219,13 @@ def selective_repeat_completion_s(
     >>> selective_repeat_completion_s(1e6, payload_bytes=[1460, 200, 20], **link).round(1)
     array([402.1, 106.5,  79.4])
     """
-    payload, header = positive(payload_bytes=payload_bytes), at_least(0, header_bytes=header_bytes)
-    file_bytes, delay_s, copies = positive(file_bytes=file_bytes), at_least(0, delay_s=delay_s), at_least(1, copies=copies)
+    payload, header = floats(payload_bytes), floats(header_bytes)
+    file_bytes, delay_s, copies = positive(file_bytes=file_bytes), floats(delay_s), floats(copies)
     lost = packet_loss(ber, packet_bytes=payload + header)
     packets = np.ceil(file_bytes / payload)
     sent = copies * least_bytes(file_bytes, loss_rate=lost**copies) / payload_share(payload, header_bytes=header)
     rounds = rounds_of_the_worst(lost, packets=packets, copies=copies)
-    return np.asarray(delay_s + 8 * sent / positive(rate_bps=rate_bps) + 2 * delay_s * (rounds - 1))
+    return np.asarray(delay_s + 8 * sent / floats(rate_bps) + 2 * delay_s * (rounds - 1))
 
 
 @checked_arguments
@@ -326,11 +255,6 @@ def quickest_payload_bytes(
     -------
     int
         Payload in bytes, from 1 to `most_bytes`.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -398,4 +322,4 @@ def _log1m(missing: Floats) -> Floats:
 def _decay(loss_rate: ArrayLike, copies: ArrayLike) -> Floats:
     """How fast a packet's chance to be missing falls per round, -m ln p."""
     with np.errstate(divide="ignore"):
-        return np.asarray(-at_least(1, copies=copies) * np.log(within_0_and_1(loss_rate=loss_rate)) + 0.0)
+        return np.asarray(-floats(copies) * np.log(floats(loss_rate)) + 0.0)

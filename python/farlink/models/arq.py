@@ -9,21 +9,26 @@ the paper's exponents count bits.
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
-from farlink.models.ranges import at_least, within_0_and_1
+from farlink.meanings import Meaning
+from farlink.models.parameters import Headers, Payload, Probabilities, Seconds
+from farlink.models.ranges import IN_0_TO_1, Floats, at_least, floats, from_on, positive, within_0_and_1
 
 SPEED_OF_LIGHT_MPS = 299_792_458.0
 
-Floats = NDArray[np.float64]
+LossRate = Annotated[ArrayLike, Meaning("Packet loss probability, :math:`p_{PL}`", IN_0_TO_1)]
+Capacity = Annotated[ArrayLike, Meaning("Packets that a round trip holds, :math:`C_{RTT}`", from_on(0))]
+RoundTrip = Annotated[ArrayLike, Meaning("Round-trip time, in s", from_on(0))]
 
 
 @checked_arguments
-def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_mps: float = SPEED_OF_LIGHT_MPS) -> Floats:
+def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_mps: float = SPEED_OF_LIGHT_MPS) -> Seconds:
     r"""Round-trip time over a distance.
 
     .. math:: RTT = 2 d / c + t_{proc}
@@ -37,16 +42,6 @@ def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_
     speed_mps
         Speed of light :math:`c`, in m/s. The paper's table is computed with 3e8.
 
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a distance or a time is negative.
-
     References
     ----------
     Epple, eq. (4).
@@ -56,20 +51,18 @@ def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_
     >>> round(float(round_trip_s(2500e3)), 6)
     0.016678
     """
-    distance_m, processing_s = _not_negative(distance_m=distance_m, processing_s=processing_s)
+    distance_m, processing_s = at_least(0, distance_m=distance_m), at_least(0, processing_s=processing_s)
     return 2 * distance_m / speed_mps + processing_s
 
 
 @checked_arguments
-def window_bytes(rtt_s: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
+def window_bytes(rtt_s: RoundTrip, *, rate_bps: ArrayLike) -> Floats:
     r"""Smallest window that does not hold the sender back.
 
     .. math:: WND_{min} = RTT \cdot D
 
     Parameters
     ----------
-    rtt_s
-        Round-trip time, in s, not negative. Any shape.
     rate_bps
         Link rate :math:`D`, in bit/s; broadcast against `rtt_s`.
 
@@ -77,11 +70,6 @@ def window_bytes(rtt_s: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     -------
     ndarray
         Window in bytes, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value is negative.
 
     References
     ----------
@@ -92,12 +80,11 @@ def window_bytes(rtt_s: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     >>> int(window_bytes(round_trip_s(2500e3), rate_bps=1e9))
     2084775
     """
-    rtt_s, rate_bps = _not_negative(rtt_s=rtt_s, rate_bps=rate_bps)
-    return rtt_s * rate_bps / 8
+    return floats(rtt_s) * at_least(0, rate_bps=rate_bps) / 8
 
 
 @checked_arguments
-def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
+def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Probabilities:
     r"""Probability that at least one bit of a packet is wrong.
 
     .. math:: p_{PL} = 1 - (1 - BEP)^{8 L}
@@ -110,16 +97,6 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
         Length :math:`L` whose bits count, in bytes; broadcast against `ber`. The equation has payload and header,
         :math:`l + l'`; the paper's table is computed with the payload :math:`l` alone.
 
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a probability lies outside [0, 1] or a length is negative.
-
     References
     ----------
     Epple, eq. (5).
@@ -129,8 +106,7 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
     >>> round(float(packet_loss(1e-6, packet_bytes=1020)), 6)
     0.008127
     """
-    ber = within_0_and_1(ber=ber)
-    (packet_bytes,) = _not_negative(packet_bytes=packet_bytes)
+    ber, packet_bytes = within_0_and_1(ber=ber), at_least(0, packet_bytes=packet_bytes)
     # Neither 1 - ber nor 1 - (1 - ber)^n keeps its digits where errors are rare. An empty packet is never lost.
     with np.errstate(divide="ignore", invalid="ignore"):
         exponent = np.where(packet_bytes > 0, 8 * packet_bytes * np.log1p(-ber), 0.0)
@@ -140,7 +116,7 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
 @checked_arguments
 def packet_or_ack_loss(
     ber: ArrayLike, *, packet_bytes: ArrayLike, return_ber: ArrayLike, ack_bytes: ArrayLike, as_printed: bool = False
-) -> Floats:
+) -> Probabilities:
     r"""Probability that a packet or its acknowledgement is lost, as each costs a retransmission.
 
     .. math:: p_{PL} = 1 - (1 - BEP)^{8 L} (1 - BEP_{Back})^{8 l_{ACK}}
@@ -157,16 +133,6 @@ def packet_or_ack_loss(
         Length of an acknowledgement, :math:`l_{ACK}`, in bytes.
     as_printed
         Take the sum of both probabilities, as the paper does, which can exceed 1.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a probability lies outside [0, 1] or a length is negative.
 
     Notes
     -----
@@ -189,19 +155,15 @@ def packet_or_ack_loss(
 
 
 @checked_arguments
-def round_trip_capacity(rtt_s: ArrayLike, *, rate_bps: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike) -> Floats:
+def round_trip_capacity(rtt_s: RoundTrip, *, rate_bps: ArrayLike, payload_bytes: Payload, header_bytes: Headers) -> Floats:
     r"""Packets that a round trip holds.
 
     .. math:: C_{RTT} = \frac{RTT \cdot D}{8 (l + l')}
 
     Parameters
     ----------
-    rtt_s
-        Round-trip time, in s, not negative. Any shape.
     rate_bps
         Link rate :math:`D`, in bit/s; all parameters are broadcast against each other.
-    payload_bytes, header_bytes
-        User data :math:`l` and header :math:`l'` per packet, in bytes.
 
     Returns
     -------
@@ -222,32 +184,20 @@ def round_trip_capacity(rtt_s: ArrayLike, *, rate_bps: ArrayLike, payload_bytes:
     >>> round(float(round_trip_capacity(0.016678, rate_bps=622e6, payload_bytes=1000, header_bytes=20)), 1)
     1271.3
     """
-    payload_bytes, header_bytes = _lengths(payload_bytes, header_bytes)
-    return window_bytes(rtt_s, rate_bps=rate_bps) / (payload_bytes + header_bytes)
+    payload, header = floats(payload_bytes), floats(header_bytes)
+    return window_bytes(rtt_s, rate_bps=rate_bps) / (payload + header)
 
 
 @checked_arguments
-def goodput_selective_repeat(loss_rate: ArrayLike, *, payload_bytes: ArrayLike, header_bytes: ArrayLike) -> Floats:
+def goodput_selective_repeat(loss_rate: LossRate, *, payload_bytes: Payload, header_bytes: Headers) -> Floats:
     r"""Normalised goodput of ideal selective-repeat ARQ.
 
     .. math:: G_{SR} = (1 - p_{PL}) \frac{l}{l + l'}
-
-    Parameters
-    ----------
-    loss_rate
-        Packet loss probability, :math:`p_{PL}`, in [0, 1]. Any shape.
-    payload_bytes, header_bytes
-        User data :math:`l` and header :math:`l'` per packet, in bytes; broadcast against `loss_rate`.
 
     Returns
     -------
     ndarray
         Fraction of the link rate, in [0, 1], of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a loss rate lies outside [0, 1] or a length is not positive.
 
     Notes
     -----
@@ -262,37 +212,20 @@ def goodput_selective_repeat(loss_rate: ArrayLike, *, payload_bytes: ArrayLike, 
     >>> round(float(goodput_selective_repeat(0.01, payload_bytes=1000, header_bytes=20)), 4)
     0.9706
     """
-    loss_rate = within_0_and_1(loss_rate=loss_rate)
-    payload_bytes, header_bytes = _lengths(payload_bytes, header_bytes)
-    return (1 - loss_rate) * payload_bytes / (payload_bytes + header_bytes)
+    payload, header = floats(payload_bytes), floats(header_bytes)
+    return (1 - floats(loss_rate)) * payload / (payload + header)
 
 
 @checked_arguments
-def goodput_stop_and_wait(
-    loss_rate: ArrayLike, *, capacity: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike
-) -> Floats:
+def goodput_stop_and_wait(loss_rate: LossRate, *, capacity: Capacity, payload_bytes: Payload, header_bytes: Headers) -> Floats:
     r"""Normalised goodput of stop-and-wait ARQ.
 
     .. math:: G_{SaW} = \frac{1}{1 + C_{RTT}} G_{SR}
-
-    Parameters
-    ----------
-    loss_rate
-        Packet loss probability, :math:`p_{PL}`, in [0, 1]. Any shape.
-    capacity
-        Packets that a round trip holds, :math:`C_{RTT}`, not negative; all parameters are broadcast against each other.
-    payload_bytes, header_bytes
-        User data :math:`l` and header :math:`l'` per packet, in bytes.
 
     Returns
     -------
     ndarray
         Fraction of the link rate, in [0, 1], of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a loss rate lies outside [0, 1], the capacity is negative or a length is not positive.
 
     Notes
     -----
@@ -307,36 +240,20 @@ def goodput_stop_and_wait(
     >>> round(float(goodput_stop_and_wait(0.01, capacity=1.0, payload_bytes=1000, header_bytes=20)), 4)
     0.4853
     """
-    (capacity,) = _not_negative(capacity=capacity)
-    return goodput_selective_repeat(loss_rate, payload_bytes=payload_bytes, header_bytes=header_bytes) / (1 + capacity)
+    ideal = goodput_selective_repeat(loss_rate, payload_bytes=payload_bytes, header_bytes=header_bytes)
+    return ideal / (1 + floats(capacity))
 
 
 @checked_arguments
-def goodput_go_back_n(
-    loss_rate: ArrayLike, *, capacity: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike
-) -> Floats:
+def goodput_go_back_n(loss_rate: LossRate, *, capacity: Capacity, payload_bytes: Payload, header_bytes: Headers) -> Floats:
     r"""Normalised goodput of go-back-N ARQ.
 
     .. math:: G_{GbN} = \frac{1}{1 + C_{RTT}\, p_{PL}} G_{SR}
-
-    Parameters
-    ----------
-    loss_rate
-        Packet loss probability, :math:`p_{PL}`, in [0, 1]. Any shape.
-    capacity
-        Packets that a round trip holds, :math:`C_{RTT}`, not negative; all parameters are broadcast against each other.
-    payload_bytes, header_bytes
-        User data :math:`l` and header :math:`l'` per packet, in bytes.
 
     Returns
     -------
     ndarray
         Fraction of the link rate, in [0, 1], of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a loss rate lies outside [0, 1], the capacity is negative or a length is not positive.
 
     Notes
     -----
@@ -353,8 +270,7 @@ def goodput_go_back_n(
     0.4853
     """
     ideal = goodput_selective_repeat(loss_rate, payload_bytes=payload_bytes, header_bytes=header_bytes)
-    (capacity,) = _not_negative(capacity=capacity)
-    return ideal / (1 + capacity * np.asarray(loss_rate, dtype=np.float64))
+    return ideal / (1 + floats(capacity) * floats(loss_rate))
 
 
 @checked_arguments
@@ -394,13 +310,13 @@ def best_payload_bytes(ber: ArrayLike, *, header_bytes: ArrayLike) -> Floats:
         raise ArgumentError(
             "ber must be above 0 and below 1: without errors, the longest packet is best", "give a ber above 0 and below 1"
         )
-    header, _ = _lengths(header_bytes, 0.0)
+    header = positive(header_bytes=header_bytes)
     best: Floats = header / 2 * (np.sqrt(1 - 4 / (8 * header * np.log1p(-ber))) - 1)
     return best
 
 
 @checked_arguments
-def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: float | None = None) -> Floats:
+def blocks_needed(loss_rate: ArrayLike, *, capacity: Capacity, confidence: float | None = None) -> Floats:
     r"""Blocks that selective acknowledgements need, on average or with a confidence.
 
     .. math::
@@ -412,8 +328,6 @@ def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: floa
     ----------
     loss_rate
         Packet loss probability, :math:`p_{PL}`, in [0, 1). Any shape.
-    capacity
-        Packets that a round trip holds, :math:`C_{RTT}`, not negative; broadcast against `loss_rate`.
     confidence
         Probability :math:`p_C` that so many are enough, between 0 and 1; the mean if none.
 
@@ -421,11 +335,6 @@ def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: floa
     -------
     ndarray
         Number of blocks, not rounded, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a probability lies outside its range or the capacity is negative.
 
     Notes
     -----
@@ -444,8 +353,7 @@ def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: floa
     >>> round(float(blocks_needed(0.01, capacity=1000.0, confidence=0.99)), 2)
     17.53
     """
-    loss_rate = within_0_and_1(loss_rate=loss_rate)
-    (capacity,) = _not_negative(capacity=capacity)
+    loss_rate, capacity = within_0_and_1(loss_rate=loss_rate), floats(capacity)
     if np.any(loss_rate == 1):
         raise ArgumentError("loss_rate must be below 1: nothing ever arrives", "give a loss_rate below 1")
     mean = capacity * loss_rate / (1 - loss_rate)
@@ -455,14 +363,3 @@ def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: floa
         raise refused("confidence", "be between 0 and 1", confidence)
     # sqrt(2) erf^-1(2 p - 1) is the quantile of the normal distribution.
     return mean + np.sqrt(capacity * loss_rate) / (1 - loss_rate) * NormalDist().inv_cdf(confidence)
-
-
-def _not_negative(**named: ArrayLike) -> list[Floats]:
-    return [at_least(0, **{name: value}) for name, value in named.items()]
-
-
-def _lengths(payload_bytes: ArrayLike, header_bytes: ArrayLike) -> tuple[Floats, Floats]:
-    payload, header = _not_negative(payload_bytes=payload_bytes, header_bytes=header_bytes)
-    if not np.all(payload > 0):
-        raise refused("payload_bytes", "be positive", payload_bytes)
-    return payload, header

@@ -10,13 +10,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
-from farlink.models.ranges import at_least, positive, within_0_and_1
-
-Floats = NDArray[np.float64]
+from farlink.models.parameters import FileLength, Headers, LinkRate, OneWayDelay, PacketLossRate, Payload, Probabilities
+from farlink.models.ranges import Floats, at_least, floats
 
 # Packets of a file up to which rounds are computed: a table of packets sent by packets arrived.
 _MOST_PACKETS = 2000
@@ -25,27 +24,15 @@ _PRICES = 24
 
 
 @checked_arguments
-def least_bytes(file_bytes: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
+def least_bytes(file_bytes: FileLength, *, loss_rate: PacketLossRate) -> Floats:
     r"""Bytes of data that any scheme has to send on average for a file: the capacity of the erasure channel.
 
     .. math:: B \ge \frac{F}{1 - p}
-
-    Parameters
-    ----------
-    file_bytes
-        Length of the file :math:`F`, in bytes, not negative. Any shape.
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]; broadcast against `file_bytes`.
 
     Returns
     -------
     ndarray
         Bytes without headers, of the broadcast shape; infinite where nothing ever arrives.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -56,54 +43,36 @@ def least_bytes(file_bytes: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
     >>> round(float(least_bytes(1e6, loss_rate=0.7)))
     3333333
     """
-    file_bytes, loss = at_least(0, file_bytes=file_bytes), within_0_and_1(loss_rate=loss_rate)
+    file_bytes, loss = floats(file_bytes), floats(loss_rate)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(file_bytes > 0, file_bytes / (1 - loss), 0.0))
 
 
 @checked_arguments
 def completion_bound_s(
-    file_bytes: ArrayLike,
+    file_bytes: FileLength,
     *,
-    loss_rate: ArrayLike,
-    rate_bps: ArrayLike,
-    delay_s: ArrayLike,
-    payload_bytes: ArrayLike,
-    header_bytes: ArrayLike,
+    loss_rate: PacketLossRate,
+    rate_bps: LinkRate,
+    delay_s: OneWayDelay,
+    payload_bytes: Payload,
+    header_bytes: Headers,
 ) -> Floats:
     r"""Mean time in which no scheme completes a file, whatever it sends: what the rate and the delay allow.
 
     .. math:: T \ge d + \frac{8 F}{(1 - p) R} \frac{l + l'}{l}
-
-    Parameters
-    ----------
-    file_bytes
-        Length of the file :math:`F`, in bytes, not negative. Any shape.
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]; all parameters are broadcast against each other.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive.
-    delay_s
-        One-way propagation :math:`d`, in s.
-    payload_bytes, header_bytes
-        User data :math:`l` and the rest :math:`l'` of a packet, in bytes.
 
     Returns
     -------
     ndarray
         Time in s from the first bit sent to the last of the file's received, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Examples
     --------
     >>> round(float(completion_bound_s(1e6, loss_rate=0.7, rate_bps=5e6, delay_s=10, payload_bytes=1460, header_bytes=40)), 2)
     15.48
     """
-    delay_s, rate_bps = at_least(0, delay_s=delay_s), positive(rate_bps=rate_bps)
+    delay_s, rate_bps = floats(delay_s), floats(rate_bps)
     share = payload_share(payload_bytes, header_bytes=header_bytes)
     return np.asarray(delay_s + 8 * least_bytes(file_bytes, loss_rate=loss_rate) / (rate_bps * share))
 
@@ -112,11 +81,11 @@ def completion_bound_s(
 def bulk_bound_bytes(
     duration_s: ArrayLike,
     *,
-    loss_rate: ArrayLike,
-    rate_bps: ArrayLike,
-    delay_s: ArrayLike,
-    payload_bytes: ArrayLike,
-    header_bytes: ArrayLike,
+    loss_rate: PacketLossRate,
+    rate_bps: LinkRate,
+    delay_s: OneWayDelay,
+    payload_bytes: Payload,
+    header_bytes: Headers,
 ) -> Floats:
     r"""Bytes that any scheme delivers on average in a time: what the rate and the delay allow.
 
@@ -126,24 +95,11 @@ def bulk_bound_bytes(
     ----------
     duration_s
         Time :math:`T` from the first bit sent, in s. Any shape.
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]; all parameters are broadcast against each other.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive.
-    delay_s
-        One-way propagation :math:`d`, in s.
-    payload_bytes, header_bytes
-        User data :math:`l` and the rest :math:`l'` of a packet, in bytes.
 
     Returns
     -------
     ndarray
         Bytes, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -152,44 +108,32 @@ def bulk_bound_bytes(
     ... )
     1703
     """
-    duration_s, delay_s = at_least(0, duration_s=duration_s), at_least(0, delay_s=delay_s)
+    duration_s, delay_s = at_least(0, duration_s=duration_s), floats(delay_s)
     share = payload_share(payload_bytes, header_bytes=header_bytes)
-    carried = np.maximum(0.0, duration_s - delay_s) * positive(rate_bps=rate_bps) / 8
-    return np.asarray((1 - within_0_and_1(loss_rate=loss_rate)) * share * carried)
+    carried = np.maximum(0.0, duration_s - delay_s) * floats(rate_bps) / 8
+    return np.asarray((1 - floats(loss_rate)) * share * carried)
 
 
 @checked_arguments
-def payload_share(payload_bytes: ArrayLike, *, header_bytes: ArrayLike) -> Floats:
+def payload_share(payload_bytes: Payload, *, header_bytes: Headers) -> Floats:
     """Share of user data in a packet.
-
-    Parameters
-    ----------
-    payload_bytes
-        User data of a packet, in bytes, positive. Any shape.
-    header_bytes
-        Everything else in the packet, in bytes; broadcast against `payload_bytes`.
 
     Returns
     -------
     ndarray
         Share in (0, 1], of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a length is not positive, or negative.
-
     Examples
     --------
     >>> round(float(payload_share(1460, header_bytes=40)), 4)
     0.9733
     """
-    payload = positive(payload_bytes=payload_bytes)
-    return np.asarray(payload / (payload + at_least(0, header_bytes=header_bytes)))
+    payload = floats(payload_bytes)
+    return np.asarray(payload / (payload + floats(header_bytes)))
 
 
 @checked_arguments
-def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: ArrayLike) -> Floats:
+def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: PacketLossRate) -> Probabilities:
     r"""Probability that enough of the packets sent arrive.
 
     .. math:: P(X \ge N), \quad X \sim B(n, 1 - p)
@@ -200,18 +144,6 @@ def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: ArrayLike) 
         Packets sent :math:`n`, whole, not negative. Any shape.
     needed
         Packets that must arrive :math:`N`, whole, not negative; all parameters are broadcast against each other.
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1].
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -219,7 +151,7 @@ def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: ArrayLike) 
     array([0.182, 0.683, 0.965])
     """
     sent, needed = at_least(0, sent=sent), at_least(0, needed=needed)
-    return np.asarray(np.vectorize(_tail, otypes=[np.float64])(sent, needed, within_0_and_1(loss_rate=loss_rate)))
+    return np.asarray(np.vectorize(_tail, otypes=[np.float64])(sent, needed, floats(loss_rate)))
 
 
 @checked_arguments
@@ -239,11 +171,6 @@ def least_sent(needed: int, *, loss_rate: float, probability: float) -> int:
     -------
     int
         Packets.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -290,11 +217,6 @@ def least_mean_sent(rounds: int, *, packets: int, loss_rate: float, probability:
     -------
     float
         Packets.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----

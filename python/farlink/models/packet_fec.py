@@ -12,15 +12,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import packets_arrive
-from farlink.models.ranges import at_least, within_0_and_1
-
-Floats = NDArray[np.float64]
+from farlink.models.parameters import BitErrorRate, PacketLossRate, Probabilities
+from farlink.models.ranges import Floats, at_least, floats, within_0_and_1
 
 MOST_WORDS = 256
 CHECK_BYTES = 4
@@ -121,11 +120,6 @@ def payload_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     ndarray
         Probability, of the shape of `ber`.
 
-    Raises
-    ------
-    ValueError
-        If a rate lies outside [0, 1].
-
     Notes
     -----
     Padding of the trailer is not read, so that its bits do not count. Without words, every wrong bit of
@@ -149,13 +143,11 @@ def payload_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
 
 
 @checked_arguments
-def header_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
+def header_loss(ber: BitErrorRate, trailer: Trailer) -> Floats:
     """Probability that a packet's header has a wrong bit, so that the packet is lost whatever its code mends.
 
     Parameters
     ----------
-    ber
-        Bit error rate, in [0, 1]. Any shape.
     trailer
         The packet.
 
@@ -163,11 +155,6 @@ def header_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     -------
     ndarray
         Probability, of the shape of `ber`.
-
-    Raises
-    ------
-    ValueError
-        If a rate lies outside [0, 1].
 
     Examples
     --------
@@ -178,13 +165,11 @@ def header_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
 
 
 @checked_arguments
-def residual_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
+def residual_loss(ber: BitErrorRate, trailer: Trailer) -> Floats:
     """Probability that a packet is lost, by its header or by what its code does not mend.
 
     Parameters
     ----------
-    ber
-        Bit error rate, in [0, 1]. Any shape.
     trailer
         The packet.
 
@@ -192,11 +177,6 @@ def residual_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     -------
     ndarray
         Probability, of the shape of `ber`.
-
-    Raises
-    ------
-    ValueError
-        If a rate lies outside [0, 1].
 
     Examples
     --------
@@ -247,29 +227,17 @@ def least_words(ber: float, *, residual: float, packet_bytes: int, header_bytes:
 
 
 @checked_arguments
-def erasure_loss(loss_rate: ArrayLike, *, source: ArrayLike, repair: ArrayLike) -> Floats:
+def erasure_loss(loss_rate: PacketLossRate, *, source: ArrayLike, repair: ArrayLike) -> Probabilities:
     r"""Probability that a packet of user data is lost behind an erasure code across packets.
 
     .. math:: p \cdot P(Y \ge r), \quad Y \sim B(k + r - 1, p)
 
     Parameters
     ----------
-    loss_rate
-        Packet loss probability :math:`p`, in [0, 1]. Any shape.
     source
         Packets of user data :math:`k` in a group, at least 1; all parameters are broadcast against each other.
     repair
         Repair packets :math:`r` of a group, not negative.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -280,6 +248,6 @@ def erasure_loss(loss_rate: ArrayLike, *, source: ArrayLike, repair: ArrayLike) 
     >>> float(f"{erasure_loss(0.0315, source=32, repair=8):.1e}")
     7.8e-07
     """
-    loss = within_0_and_1(loss_rate=loss_rate)
+    loss = floats(loss_rate)
     source, repair = at_least(1, source=source), at_least(0, repair=repair)
     return np.asarray(loss * packets_arrive(source + repair - 1, needed=repair, loss_rate=1 - loss))

@@ -76,6 +76,11 @@ def scaled(curve: Curve, factor: float) -> Curve:
     return [(x, Estimate(at.mean * factor, at.half_width * factor)) for x, at in curve]
 
 
+def as_points(points: Curve) -> list[tuple[float, float, float]]:
+    """A curve as a figure takes it."""
+    return [(x, at.mean, at.half_width) for x, at in points]
+
+
 def crossing(curve: Curve, level: float) -> Estimate:
     """Where a falling curve first passes `level`, straight between points on a logarithmic horizontal axis.
 

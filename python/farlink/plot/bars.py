@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.plot.style import COLOURS, INK, error_bars, legend_above, new_figure
+from farlink.plot.style import COLOURS, INK, error_bars, legend_above, name_rows, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,11 +47,6 @@ def bars(drawn: Sequence[Bar], *, x_label: str, bound_words: str) -> Figure:
             [bound for _, bound in bounded], [place for place, _ in bounded],
             linestyle="none", marker="|", markersize=18, markeredgewidth=2.5, color=COLOURS[1], label=bound_words,
         )  # fmt: skip
-    ax.set_yticks(places, [bar.name for bar in drawn])
-    ax.tick_params(axis="y", length=0, labelcolor=INK)
-    ax.grid(False, axis="y")
-    ax.set_ylim(len(drawn) - 0.4, -0.6)
-    ax.set_xlim(left=0)
-    ax.set_xlabel(x_label)
+    name_rows(ax, [bar.name for bar in drawn], x_label)
     legend_above(figure, ax)
     return figure

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.plot.style import COLOURS, INK, RULE, error_bars, legend_above, new_figure
+from farlink.plot.style import COLOURS, RULE, error_bars, legend_above, name_rows, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,12 +54,6 @@ def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
         [one.printed for one in measured], places,
         linestyle="none", marker="|", markersize=15, markeredgewidth=2.5, color=COLOURS[1], label="printed",
     )  # fmt: skip
-    ax.set_yticks(places, [one.name for one in measured])
-    ax.tick_params(axis="y", length=0, labelcolor=INK)
-    ax.grid(False, axis="y")
-    # Half a row above the first and below the last, however many they are.
-    ax.set_ylim(len(measured) - 0.4, -0.6)
-    ax.set_xlim(left=0)
-    ax.set_xlabel(x_label)
+    name_rows(ax, [one.name for one in measured], x_label)
     legend_above(figure, ax)
     return figure

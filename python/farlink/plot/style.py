@@ -150,6 +150,17 @@ def name_places(ax: Axes, names: Sequence[str]) -> None:
     ax.set_xticks(range(len(names)), shown, rotation=90 if is_upright else 0)
 
 
+def name_rows(ax: Axes, names: Sequence[str], x_label: str) -> None:
+    """Name the rows 0, 1, ... from the top, on a horizontal axis from 0."""
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(axis="y", length=0, labelcolor=INK)
+    ax.grid(False, axis="y")
+    # Half a row above the first and below the last, however many they are.
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(x_label)
+
+
 def thin(time: NDArray[float64], value: NDArray[float64], buckets: int = 1500) -> tuple[NDArray[float64], NDArray[float64]]:
     """At most four points for each of `buckets` spans of time: first, lowest, highest, last; peaks survive."""
     import numpy as np

@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.ranges import Floats, at_least, positive, whole
+from farlink.models.parameters import (
+    FirstLossRate,
+    FirstTimeout,
+    LargestWindow,
+    RoundTripTime,
+    Seconds,
+    SegmentLossRate,
+    SegmentsPerAck,
+)
+from farlink.models.ranges import Floats, at_least, floats, positive, whole
 from farlink.models.tcp_latency.padhye import period_rounds, throughput_without_timeouts
 from farlink.models.tcp_latency.timeout import sequence_mean_s, timeouts_in_sequence
 
@@ -40,11 +49,6 @@ def bundle_drop_rate_hz(drop_rate_hz: ArrayLike, *, links: ArrayLike) -> Floats:
     ndarray
         Drops per second, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     Exact for links that drop independently of each other at exponential times. A bundle that loses all links with its primary
@@ -63,27 +67,15 @@ def bundle_drop_rate_hz(drop_rate_hz: ArrayLike, *, links: ArrayLike) -> Floats:
 
 
 @checked_arguments
-def highest_drop_rate_hz(loss_rate: ArrayLike, *, timeout_s: ArrayLike) -> Floats:
+def highest_drop_rate_hz(loss_rate: SegmentLossRate, *, timeout_s: FirstTimeout) -> Floats:
     r"""Drops per second up to which the model holds: as many as there are sequences of timeouts in a second.
 
     .. math:: \lambda_{max} = \frac{1 - p}{T_0 f(p)}
-
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a segment is lost, in [0, 1). Any shape.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive; broadcast against `loss_rate`.
 
     Returns
     -------
     ndarray
         Drops of the bundle per second, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -102,10 +94,10 @@ def periods_between_drops(
     drop_rate_hz: ArrayLike,
     *,
     loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    window_segments: ArrayLike = np.inf,
-    segments_per_ack: ArrayLike = 2.0,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    window_segments: LargestWindow = np.inf,
+    segments_per_ack: SegmentsPerAck = 2.0,
 ) -> Floats:
     r"""Mean number of periods of congestion avoidance between two drops.
 
@@ -118,14 +110,6 @@ def periods_between_drops(
     loss_rate
         Probability :math:`p` that a segment is the first of its round to be lost, in (0, 1); all parameters are broadcast
         against each other.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
 
     Returns
     -------
@@ -151,18 +135,18 @@ def periods_between_drops(
     drops = _held(positive(drop_rate_hz=drop_rate_hz), loss_rate, timeout_s)
     rounds = period_rounds(loss_rate, segments_per_ack=segments_per_ack, window_segments=window_segments)
     sending = 1 / drops - sequence_mean_s(loss_rate, timeout_s=timeout_s)
-    return np.asarray(sending / (rounds * positive(rtt_s=rtt_s)))
+    return np.asarray(sending / (rounds * floats(rtt_s)))
 
 
 @checked_arguments
 def throughput(
     drop_rate_hz: ArrayLike,
     *,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
+    loss_rate: FirstLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
     window_segments: ArrayLike = np.inf,
-    segments_per_ack: ArrayLike = 2.0,
+    segments_per_ack: SegmentsPerAck = 2.0,
 ) -> Floats:
     r"""Rate of a long TCP connection over a bundle that drops links.
 
@@ -172,17 +156,8 @@ def throughput(
     ----------
     drop_rate_hz
         Drops of the bundle per second :math:`\lambda`, not negative, at most `highest_drop_rate_hz`. Any shape.
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1); all parameters are broadcast
-        against each other.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
     window_segments
         Largest window :math:`W_{max}`, in segments, at least 1: what the links and their queues hold.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
 
     Returns
     -------
@@ -228,12 +203,12 @@ def transfer_time_s(
     *,
     segment_bytes: ArrayLike,
     drop_rate_hz: ArrayLike,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
+    loss_rate: FirstLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
     window_bytes: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
-) -> Floats:
+    segments_per_ack: SegmentsPerAck = 2.0,
+) -> Seconds:
     r"""Time of the transfer of a long file over a bundle that drops links.
 
     .. math:: T_d = \frac{\lceil f_s / MSS \rceil}{B}
@@ -246,21 +221,8 @@ def transfer_time_s(
         Payload of a segment :math:`MSS`, in bytes, positive; all parameters are broadcast against each other.
     drop_rate_hz
         Drops of the bundle per second, not negative, at most `highest_drop_rate_hz`.
-    loss_rate
-        Probability that a segment is the first of its round to be lost, in [0, 1).
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence, in s, positive.
     window_bytes
         Largest window, in bytes, at least `segment_bytes`.
-    segments_per_ack
-        Segments that an acknowledgement answers, at least 1.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Raises
     ------

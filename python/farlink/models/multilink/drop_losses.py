@@ -5,21 +5,28 @@ Until the drop is noticed the sender writes into the void; besides, what waits i
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, positive
+from farlink.meanings import Meaning
+from farlink.models.parameters import LinkRate
+from farlink.models.ranges import POSITIVE, Floats, at_least, floats, from_on
+
+SerialBuffer = Annotated[ArrayLike, Meaning("Buffer of the sender's serial card :math:`B_S`, in bytes", from_on(0))]
+SegmentLength = Annotated[ArrayLike, Meaning("Segment with its headers :math:`P`, in bytes", POSITIVE)]
 
 
 @checked_arguments
 def segments_lost(
     detection_s: ArrayLike,
     *,
-    rate_bps: ArrayLike,
+    rate_bps: LinkRate,
     modem_buffer_bytes: ArrayLike,
-    serial_buffer_bytes: ArrayLike,
-    segment_bytes: ArrayLike,
+    serial_buffer_bytes: SerialBuffer,
+    segment_bytes: SegmentLength,
 ) -> Floats:
     r"""Segments lost by one drop.
 
@@ -29,24 +36,13 @@ def segments_lost(
     ----------
     detection_s
         Time until the drop is noticed :math:`T_L`, in s, not negative. Any shape.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive; all parameters are broadcast against each other.
     modem_buffer_bytes
         Buffer of a modem :math:`B_M`, in bytes, not negative; the sender's and the receiver's are lost.
-    serial_buffer_bytes
-        Buffer of the sender's serial card :math:`B_S`, in bytes, not negative.
-    segment_bytes
-        Segment with its headers :math:`P`, in bytes, positive.
 
     Returns
     -------
     ndarray
         Segments, not rounded, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -63,10 +59,10 @@ def segments_lost(
     >>> float(segments_lost(10, rate_bps=2400, segment_bytes=1500, **buffers))
     9.0
     """
-    written = at_least(0, detection_s=detection_s) * positive(rate_bps=rate_bps) / 8
+    written = at_least(0, detection_s=detection_s) * floats(rate_bps) / 8
     modems = 2 * at_least(0, modem_buffer_bytes=modem_buffer_bytes)
-    waiting = modems + at_least(0, serial_buffer_bytes=serial_buffer_bytes)
-    return np.asarray((written + waiting) / positive(segment_bytes=segment_bytes))
+    waiting = modems + floats(serial_buffer_bytes)
+    return np.asarray((written + waiting) / floats(segment_bytes))
 
 
 @checked_arguments
@@ -86,11 +82,6 @@ def sack_times_out(lost_segments: ArrayLike, *, window_segments: ArrayLike) -> N
     -------
     ndarray
         True or false, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -114,10 +105,10 @@ def sack_times_out(lost_segments: ArrayLike, *, window_segments: ArrayLike) -> N
 def latest_detection_s(
     window_segments: ArrayLike,
     *,
-    rate_bps: ArrayLike,
+    rate_bps: LinkRate,
     modem_buffer_bytes: ArrayLike,
-    serial_buffer_bytes: ArrayLike,
-    segment_bytes: ArrayLike,
+    serial_buffer_bytes: SerialBuffer,
+    segment_bytes: SegmentLength,
 ) -> Floats:
     r"""Time within which a drop has to be noticed so that SACK does not wait for its timer.
 
@@ -127,24 +118,13 @@ def latest_detection_s(
     ----------
     window_segments
         Segments in flight :math:`W`, at least 1. Any shape.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive; all parameters are broadcast against each other.
     modem_buffer_bytes
         Buffer of a modem :math:`B_M`, in bytes, not negative.
-    serial_buffer_bytes
-        Buffer of the sender's serial card :math:`B_S`, in bytes, not negative.
-    segment_bytes
-        Segment with its headers :math:`P`, in bytes, positive.
 
     Returns
     -------
     ndarray
         Time in s, of the broadcast shape; negative where the buffers alone hold more than half the window.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -156,7 +136,7 @@ def latest_detection_s(
     >>> latest_detection_s([15, 40], rate_bps=2400, segment_bytes=1500, **buffers)
     array([ 2.5, 65. ])
     """
-    half = at_least(1, window_segments=window_segments) / 2 * positive(segment_bytes=segment_bytes)
+    half = at_least(1, window_segments=window_segments) / 2 * floats(segment_bytes)
     modems = 2 * at_least(0, modem_buffer_bytes=modem_buffer_bytes)
-    waiting = modems + at_least(0, serial_buffer_bytes=serial_buffer_bytes)
-    return np.asarray(8 * (half - waiting) / positive(rate_bps=rate_bps))
+    waiting = modems + floats(serial_buffer_bytes)
+    return np.asarray(8 * (half - waiting) / floats(rate_bps))

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from farlink.arguments import checked_arguments
 from farlink.models.multilink.fading import frame_s, rayleigh_frames
 from farlink.models.multilink.go_back_n import GoBackN
+from farlink.models.parameters import LinkRate
 from farlink.models.ranges import at_least, positive
 
 
@@ -16,7 +17,7 @@ def over_fading(
     packet_bytes: ArrayLike,
     *,
     frame_bytes: ArrayLike,
-    rate_bps: ArrayLike,
+    rate_bps: LinkRate,
     link_rtt_s: ArrayLike,
     margin_db: ArrayLike,
     doppler_hz: ArrayLike,
@@ -35,8 +36,6 @@ def over_fading(
         Length of a packet of TCP :math:`L`, in bytes, positive. Any shape.
     frame_bytes
         Length of a frame of the ARQ :math:`l`, in bytes, positive; all parameters are broadcast against each other.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive.
     link_rtt_s
         Round trip of the link without frames :math:`RTT_l`, in s, not negative: both ways and processing.
     margin_db
@@ -50,11 +49,6 @@ def over_fading(
     -------
     GoBackN
         For `go_back_n.rtt_mean_s` and the others.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 from farlink.arguments import checked_arguments, refused
 from farlink.errors import ArgumentError
 from farlink.models.arq import SPEED_OF_LIGHT_MPS
-from farlink.models.ranges import Floats, at_least, positive, whole, within_0_and_1
+from farlink.models.parameters import LinkRate, Probabilities, Seconds
+from farlink.models.ranges import Floats, at_least, floats, positive, whole, within_0_and_1
 
 # Doppler phase of a frame up to which the Bessel function is added up; beyond, its expansion is right to 1e-6.
 _FAST = 300.0
@@ -61,11 +62,6 @@ def doppler_hz(speed_mps: ArrayLike, *, carrier_hz: ArrayLike) -> Floats:
     ndarray
         Frequency in Hz, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     Of the movement against what scatters; the shift of a satellite's pass is followed by the receiver and does not fade.
@@ -79,7 +75,7 @@ def doppler_hz(speed_mps: ArrayLike, *, carrier_hz: ArrayLike) -> Floats:
 
 
 @checked_arguments
-def frame_s(frame_bytes: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
+def frame_s(frame_bytes: ArrayLike, *, rate_bps: LinkRate) -> Seconds:
     r"""Time of a frame on the link.
 
     .. math:: T = \frac{8 l}{R}
@@ -88,25 +84,13 @@ def frame_s(frame_bytes: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     ----------
     frame_bytes
         Length of a frame :math:`l`, in bytes, positive. Any shape.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive; broadcast against `frame_bytes`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
     >>> float(frame_s(60, rate_bps=2400))
     0.2
     """
-    return np.asarray(8 * positive(frame_bytes=frame_bytes) / positive(rate_bps=rate_bps))
+    return np.asarray(8 * positive(frame_bytes=frame_bytes) / floats(rate_bps))
 
 
 @checked_arguments
@@ -133,11 +117,6 @@ def rayleigh_frames(margin_db: ArrayLike, *, doppler_hz: ArrayLike, frame_s: Arr
     -------
     FrameErrors
         Probabilities, of the broadcast shape. Without movement a state never changes.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -204,7 +183,7 @@ def error_rate(errors: FrameErrors) -> Floats:
 
 
 @checked_arguments
-def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:
+def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Probabilities:
     r"""Probability that a frame is bad so many frames after a bad one.
 
     .. math:: P(bad | bad, N) = P_E + (1 - P_E)\, (P(bad | bad) - P(bad | good))^N
@@ -215,16 +194,6 @@ def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:
         Probabilities by the frame before.
     frames
         Frames after the bad one :math:`N`, whole, at least 1; broadcast against `errors`.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------

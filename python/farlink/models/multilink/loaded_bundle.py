@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, positive, whole
+from farlink.models.parameters import LinkRate, Seconds
+from farlink.models.ranges import at_least, floats, positive, whole
 
 
 @checked_arguments
 def modem_time_s(
-    packet_bytes: ArrayLike, *, rate_bps: ArrayLike, propagation_s: ArrayLike = 0.0, repeats_s: ArrayLike = 0.0
-) -> Floats:
+    packet_bytes: ArrayLike, *, rate_bps: LinkRate, propagation_s: ArrayLike = 0.0, repeats_s: ArrayLike = 0.0
+) -> Seconds:
     r"""Time that a modem needs for a packet.
 
     .. math:: T_{MP} = \frac{8 L}{R} + T_{prop} + T_{ARQ}
@@ -24,22 +25,10 @@ def modem_time_s(
     ----------
     packet_bytes
         Length of a packet :math:`L`, in bytes, positive. Any shape.
-    rate_bps
-        Rate of the link :math:`R`, in bit/s, positive; all parameters are broadcast against each other.
     propagation_s
         What the modem waits for the propagation :math:`T_{prop}`, in s, not negative.
     repeats_s
         Mean time for repetitions :math:`T_{ARQ}`, in s, not negative; `go_back_n` has it.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -55,12 +44,12 @@ def modem_time_s(
     >>> float(modem_time_s(1500, rate_bps=2400, propagation_s=0.5, repeats_s=1.0))
     6.5
     """
-    clocking = 8 * positive(packet_bytes=packet_bytes) / positive(rate_bps=rate_bps)
+    clocking = 8 * positive(packet_bytes=packet_bytes) / floats(rate_bps)
     return np.asarray(clocking + at_least(0, propagation_s=propagation_s) + at_least(0, repeats_s=repeats_s))
 
 
 @checked_arguments
-def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
+def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Seconds:
     r"""Mean round trip of a packet that finds the queue full.
 
     .. math:: RTT = Q_P T_{MP}
@@ -71,16 +60,6 @@ def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
         Packets of the queue :math:`Q_P`, with the one that is sent, whole, at least 1. Any shape.
     modem_time_s
         Mean time of the modem for a packet :math:`T_{MP}`, in s, positive; broadcast against `queue_packets`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -99,7 +78,7 @@ def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
 
 
 @checked_arguments
-def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -> Floats:
+def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -> Seconds:
     r"""Standard deviation of the round trip of a packet that finds the queue full.
 
     .. math:: \sigma_{RTT} = \sqrt{Q_P}\, \sigma_{MP}
@@ -111,16 +90,6 @@ def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -
     modem_deviation_s
         Standard deviation of the modem's time for a packet :math:`\sigma_{MP}`, in s, not negative; broadcast against
         `queue_packets`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from farlink.arguments import checked_arguments, refused
+from farlink.models.parameters import Seconds
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 
 # PPP in HDLC-like framing as two Linux machines agree on it: flag, multilink's and the packet's protocol, the check of 16 bits.
@@ -115,11 +116,6 @@ def line_bytes(packet_bytes: ArrayLike, *, header: str = "long") -> Floats:
     ndarray
         Bytes, of the same shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     Address and protocol fields compressed, a check of 16 bits, and random bytes over a line that carries all of them.
@@ -140,7 +136,7 @@ def line_bytes(packet_bytes: ArrayLike, *, header: str = "long") -> Floats:
 
 
 @checked_arguments
-def packet_time_s(bundle: WindowedBundle) -> Floats:
+def packet_time_s(bundle: WindowedBundle) -> Seconds:
     r"""Mean time of a line for a packet.
 
     .. math:: S = \frac{8 f n}{R} \left( 1 + \frac{N_w a}{1 - c} \right), \qquad n = \left\lceil B / f \right\rceil
@@ -150,16 +146,6 @@ def packet_time_s(bundle: WindowedBundle) -> Floats:
     bundle
         The bundle. With repetition, frames of :math:`f` bytes, a window of :math:`N_w`, bad with :math:`a` and again with
         :math:`c`; without, :math:`S = 8 B / R`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -175,7 +161,7 @@ def packet_time_s(bundle: WindowedBundle) -> Floats:
 
 
 @checked_arguments
-def packet_time_deviation_s(bundle: WindowedBundle) -> Floats:
+def packet_time_deviation_s(bundle: WindowedBundle) -> Seconds:
     r"""Standard deviation of the time of a line for a packet.
 
     .. math:: \sigma_S = \frac{8 f}{R} N_w \sqrt{n \left( \frac{a (1 + c)}{(1 - c)^2} - \frac{a^2}{(1 - c)^2} \right)}
@@ -184,16 +170,6 @@ def packet_time_deviation_s(bundle: WindowedBundle) -> Floats:
     ----------
     bundle
         The bundle; 0 without repetition.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -209,7 +185,7 @@ def packet_time_deviation_s(bundle: WindowedBundle) -> Floats:
 
 
 @checked_arguments
-def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
+def unloaded_rtt_s(bundle: WindowedBundle) -> Seconds:
     r"""Round trip of a packet that waits for no other one on its line.
 
     .. math:: S + Y, \qquad Y = 2 d + S_{ack} + D, \qquad D = \frac{\sigma_S}{N} \sum_{i=1}^N m_i
@@ -218,16 +194,6 @@ def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
     ----------
     bundle
         The bundle.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -259,11 +225,6 @@ def packet_rate_hz(bundle: WindowedBundle) -> Floats:
     ndarray
         Packets per second, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     :math:`X_q`, above, is the smaller root of
@@ -289,7 +250,7 @@ def packet_rate_hz(bundle: WindowedBundle) -> Floats:
 
 
 @checked_arguments
-def rtt_s(bundle: WindowedBundle) -> Floats:
+def rtt_s(bundle: WindowedBundle) -> Seconds:
     r"""Mean round trip of a packet under load.
 
     .. math:: RTT = \frac{W}{X}
@@ -298,16 +259,6 @@ def rtt_s(bundle: WindowedBundle) -> Floats:
     ----------
     bundle
         The bundle.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -342,11 +293,6 @@ def goodput_bps(bundle: WindowedBundle, *, header_bytes: ArrayLike = 52) -> Floa
     -------
     ndarray
         Rate in bit/s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, positive, within_0_and_1
+from farlink.models.parameters import SegmentsPerAck
+from farlink.models.ranges import Floats, floats, positive, within_0_and_1
 
 
 @checked_arguments
@@ -16,7 +17,7 @@ def relation_1(
     rtt_s: ArrayLike,
     timeout_s: ArrayLike,
     rate_segments_per_s: ArrayLike,
-    segments_per_ack: ArrayLike = 1.0,
+    segments_per_ack: SegmentsPerAck = 1.0,
 ) -> Floats:
     r"""Normalised throughput of a connection with timeouts over a link without limit.
 
@@ -35,18 +36,11 @@ def relation_1(
         First timeout of a sequence :math:`T_o`, in s, positive.
     rate_segments_per_s
         Rate of the link :math:`\mu`, in segments per second, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
 
     Returns
     -------
     ndarray
         Share of the rate, of the broadcast shape; above 1 where the link would be full, infinite without loss.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -68,7 +62,7 @@ def relation_1(
     array([2.6561, 0.8345, 0.2478, 0.0429])
     """
     loss, rtt, first = within_0_and_1(loss_rate=loss_rate), positive(rtt_s=rtt_s), positive(timeout_s=timeout_s)
-    per_ack, rate = at_least(1, segments_per_ack=segments_per_ack), positive(rate_segments_per_s=rate_segments_per_s)
+    per_ack, rate = floats(segments_per_ack), positive(rate_segments_per_s=rate_segments_per_s)
     waits = np.minimum(1, 3 * np.sqrt(3 * per_ack * loss / 8)) * loss * (1 + 32 * loss**2)
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.sqrt(1.5) / (rate * (np.sqrt(per_ack * loss) * rtt + first * waits)))

@@ -16,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from farlink.arguments import checked_arguments
 from farlink.models.bounds import packets_arrive
+from farlink.models.parameters import Probabilities, RoundTripTime, SegmentsPerAck
 from farlink.models.ranges import Floats, positive, whole, within_0_and_1
 from farlink.models.tcp_goodput import mathis
 
 
 @checked_arguments
-def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: ArrayLike) -> Floats:
+def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: ArrayLike) -> Probabilities:
     r"""Probability that a packet cannot be given back.
 
     .. math:: P = P(X > m), \quad X \sim B(k + m, p)
@@ -34,16 +35,6 @@ def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: Ar
         Units of a packet :math:`k`, whole, at least 1; all parameters are broadcast against each other.
     parity_units
         Units of parity :math:`m`, whole, not negative.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------
@@ -63,9 +54,9 @@ def throughput(
     data_units: ArrayLike,
     parity_units: ArrayLike,
     rate_units_per_s: ArrayLike,
-    rtt_s: ArrayLike,
+    rtt_s: RoundTripTime,
     flows: ArrayLike = 1,
-    segments_per_ack: ArrayLike = 1.0,
+    segments_per_ack: SegmentsPerAck = 1.0,
 ) -> Floats:
     r"""Rate of all connections over a link with an erasure code.
 
@@ -79,22 +70,13 @@ def throughput(
         See `packet_loss`; all parameters are broadcast against each other.
     rate_units_per_s
         Rate of the link :math:`\mu`, parity included, in units per second, positive.
-    rtt_s
-        Round-trip time, in s, positive.
     flows
         Connections :math:`N`, at least 1.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
 
     Returns
     -------
     ndarray
         Packets per second, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -139,11 +121,6 @@ def best_parity_units(
     -------
     ndarray
         Units of parity, of the shape of `unit_loss`.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Examples
     --------

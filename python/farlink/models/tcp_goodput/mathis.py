@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, positive, within_0_and_1
+from farlink.models.parameters import RoundTripTime, SegmentsPerAck
+from farlink.models.ranges import Floats, floats, within_0_and_1
 
 
 @checked_arguments
-def throughput(loss_rate: ArrayLike, *, rtt_s: ArrayLike, segments_per_ack: ArrayLike = 1.0) -> Floats:
+def throughput(loss_rate: ArrayLike, *, rtt_s: RoundTripTime, segments_per_ack: SegmentsPerAck = 1.0) -> Floats:
     r"""Rate of a connection whose window swings between a half and the whole of what a loss ends.
 
     .. math:: B = \frac{1}{RTT} \sqrt{\frac{3}{2 b p}}
@@ -19,20 +20,11 @@ def throughput(loss_rate: ArrayLike, *, rtt_s: ArrayLike, segments_per_ack: Arra
     ----------
     loss_rate
         Segment loss probability :math:`p`, in [0, 1]. Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
 
     Returns
     -------
     ndarray
         Segments per second, of the broadcast shape; infinite without loss.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -48,6 +40,6 @@ def throughput(loss_rate: ArrayLike, *, rtt_s: ArrayLike, segments_per_ack: Arra
     >>> throughput([0.0, 1e-4, 1e-2], rtt_s=0.5).round(2)
     array([   inf, 244.95,  24.49])
     """
-    loss, rtt = within_0_and_1(loss_rate=loss_rate), positive(rtt_s=rtt_s)
+    loss, rtt = within_0_and_1(loss_rate=loss_rate), floats(rtt_s)
     with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(np.sqrt(3 / (2 * at_least(1, segments_per_ack=segments_per_ack) * loss)) / rtt)
+        return np.asarray(np.sqrt(3 / (2 * floats(segments_per_ack) * loss)) / rtt)

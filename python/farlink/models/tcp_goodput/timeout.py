@@ -27,11 +27,6 @@ def timeout_s(rtt_s: ArrayLike) -> Floats:
     ndarray
         Time in s, of the shape of `rtt_s`.
 
-    Raises
-    ------
-    ValueError
-        If a round trip is not positive.
-
     Notes
     -----
     Today's timers (RFC 6298) settle lower where the round trip is steady, near 1 s over a satellite. In relation (1), 1 s

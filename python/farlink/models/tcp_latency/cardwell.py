@@ -15,23 +15,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive
+from farlink.models.parameters import (
+    FirstTimeout,
+    InitialWindow,
+    RoundTripTime,
+    Seconds,
+    SegmentLossRate,
+    SegmentsPerAck,
+    TransferSegments,
+)
+from farlink.models.ranges import Floats, at_least, floats
 from farlink.models.tcp_latency import padhye, slow_start
 from farlink.models.tcp_latency.timeout import sequence_mean_s
 
 
 @checked_arguments
-def slow_start_segments(segments: ArrayLike, *, loss_rate: ArrayLike, as_printed: bool = False) -> Floats:
+def slow_start_segments(segments: TransferSegments, *, loss_rate: SegmentLossRate, as_printed: bool = False) -> Floats:
     r"""Mean number of segments that a transfer sends in its first slow start.
 
     .. math:: E[d_{ss}] = \frac{1 - (1 - p)^d}{p}
 
     Parameters
     ----------
-    segments
-        Segments of the transfer :math:`d`, at least 1. Any shape.
-    loss_rate
-        Probability :math:`p` that a segment is lost, in [0, 1); broadcast against `segments`.
     as_printed
         Take :math:`\frac{(1 - (1 - p)^d) (1 - p)}{p} + 1`, as the paper does: it counts a lost segment even where none is lost,
         and exceeds :math:`d` then.
@@ -40,11 +45,6 @@ def slow_start_segments(segments: ArrayLike, *, loss_rate: ArrayLike, as_printed
     -------
     ndarray
         Segments up to and including the first that is lost, or all, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -57,7 +57,7 @@ def slow_start_segments(segments: ArrayLike, *, loss_rate: ArrayLike, as_printed
     >>> slow_start_segments([1, 10, 1000], loss_rate=0.01, as_printed=True).round(2)
     array([  1.99,  10.47, 100.  ])
     """
-    number, loss = at_least(1, segments=segments), from_0_to_below_1(loss_rate=loss_rate)
+    number, loss = floats(segments), floats(loss_rate)
     ends = _any_lost(number, loss)
     with np.errstate(invalid="ignore"):
         until = np.where(loss > 0, ends / loss, number)
@@ -68,11 +68,11 @@ def slow_start_segments(segments: ArrayLike, *, loss_rate: ArrayLike, as_printed
 def slow_start_s(
     segments: ArrayLike,
     *,
-    rtt_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
+    rtt_s: RoundTripTime,
+    segments_per_ack: SegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
-    initial_window_segments: ArrayLike = 1.0,
-) -> Floats:
+    initial_window_segments: InitialWindow = 1.0,
+) -> Seconds:
     r"""Time in which slow start sends so many segments.
 
     .. math::
@@ -86,24 +86,12 @@ def slow_start_s(
     ----------
     segments
         Segments :math:`d`, not negative. Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
     window_segments
         Largest window :math:`W_{max}`, in segments, at least `initial_window_segments`.
-    initial_window_segments
-        Window of the first round :math:`w_1`, in segments, at least 1.
 
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape. Rounds are not rounded.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
+    Notes
+    -----
+    Rounds are not rounded.
 
     References
     ----------
@@ -114,8 +102,8 @@ def slow_start_s(
     >>> slow_start_s([10, 100], rtt_s=0.5, window_segments=20).round(2)
     array([2.21, 5.24])
     """
-    number, rtt = at_least(0, segments=segments), positive(rtt_s=rtt_s)
-    first, largest = at_least(1, initial_window_segments=initial_window_segments), np.asarray(window_segments)
+    number, rtt = at_least(0, segments=segments), floats(rtt_s)
+    first, largest = floats(initial_window_segments), np.asarray(window_segments)
     if not np.all(largest >= first):
         raise refused("window_segments", "be at least initial_window_segments", window_segments)
     factor = slow_start.growth(segments_per_ack)
@@ -130,39 +118,21 @@ def slow_start_s(
 
 @checked_arguments
 def recovery_s(
-    segments: ArrayLike,
+    segments: TransferSegments,
     *,
-    loss_rate: ArrayLike,
+    loss_rate: SegmentLossRate,
     window_segments: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-) -> Floats:
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+) -> Seconds:
     r"""Mean time spent on the loss that ends slow start.
 
     .. math:: E[T_{loss}] = l_{ss} \left( \hat{Q} E[Z^{TO}] + (1 - \hat{Q}) RTT \right), \qquad l_{ss} = 1 - (1 - p)^d
 
     Parameters
     ----------
-    segments
-        Segments of the transfer :math:`d`, at least 1. Any shape.
-    loss_rate
-        Probability :math:`p` that a segment is lost, in [0, 1); all parameters are broadcast against each other.
     window_segments
         Window at the end of slow start, in segments, at least 1.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -173,60 +143,38 @@ def recovery_s(
     >>> recovery_s([10, 1000], loss_rate=0.01, window_segments=20, rtt_s=0.5, timeout_s=2.0).round(3)
     array([0.076, 0.79 ])
     """
-    number, loss = at_least(1, segments=segments), from_0_to_below_1(loss_rate=loss_rate)
+    number, loss = floats(segments), floats(loss_rate)
     share = padhye.timeout_share(loss, window_segments=window_segments)
-    waits = share * sequence_mean_s(loss, timeout_s=timeout_s) + (1 - share) * positive(rtt_s=rtt_s)
+    waits = share * sequence_mean_s(loss, timeout_s=timeout_s) + (1 - share) * floats(rtt_s)
     return np.asarray(_any_lost(number, loss) * waits)
 
 
 @checked_arguments
 def transfer_time_s(
-    segments: ArrayLike,
+    segments: TransferSegments,
     *,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
+    loss_rate: SegmentLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    segments_per_ack: SegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
-    initial_window_segments: ArrayLike = 1.0,
+    initial_window_segments: InitialWindow = 1.0,
     delayed_ack_s: ArrayLike = slow_start.DELAYED_ACK_S["bsd"],
     as_printed: bool = False,
-) -> Floats:
+) -> Seconds:
     r"""Mean time of a transfer from its first segment to its last acknowledgement; set-up comes on top.
 
     .. math:: E[T] = E[T_{ss}] + E[T_{loss}] + \frac{d - E[d_{ss}]}{R} + E[T_{delack}]
 
     Parameters
     ----------
-    segments
-        Segments of the transfer :math:`d`, at least 1. Any shape.
-    loss_rate
-        Probability :math:`p` that a segment is lost, in [0, 1); all parameters are broadcast against each other.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
     window_segments
         Largest window :math:`W_{max}`, in segments, at least `initial_window_segments`.
-    initial_window_segments
-        Window of the first round :math:`w_1`, in segments, at least 1.
     delayed_ack_s
         Mean delay of the first segment's acknowledgement, in s, not negative: `slow_start.DELAYED_ACK_S`; 0 without delayed
         acknowledgements, or with two segments or more in the first round.
     as_printed
         Count the segments of slow start as the paper does; see `slow_start_segments`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -241,7 +189,7 @@ def transfer_time_s(
     >>> transfer_time_s([1, 10, 1000], loss_rate=0.01, rtt_s=0.5, timeout_s=2.0).round(2)
     array([ 0.62,  2.46, 66.8 ])
     """
-    number, loss = at_least(1, segments=segments), from_0_to_below_1(loss_rate=loss_rate)
+    number, loss = floats(segments), floats(loss_rate)
     first = slow_start_segments(number, loss_rate=loss, as_printed=as_printed)
     law = {"segments_per_ack": segments_per_ack, "initial_window_segments": initial_window_segments}
     window = np.minimum(slow_start.window_after_segments(first, **law), window_segments)

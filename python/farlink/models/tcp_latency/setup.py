@@ -5,42 +5,44 @@ The sender of a SYN repeats it after :math:`T_s`, :math:`2 T_s`, :math:`4 T_s` .
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
+from farlink.meanings import Meaning
+from farlink.models.parameters import Probabilities, Seconds
+from farlink.models.ranges import (
+    POSITIVE,
+    Floats,
+    at_least,
+    floats,
+    from_0_to_below_1,
+    whole_from,
+    whole_numbers,
+)
+
+LostSyns = Annotated[ArrayLike, Meaning("SYN lost, :math:`i`", whole_from(0))]
+LostAnswers = Annotated[ArrayLike, Meaning("SYN-ACK lost, :math:`j`", whole_from(0))]
+SynTimeout = Annotated[ArrayLike, Meaning("Time until the first SYN is repeated, :math:`T_s`, in s", POSITIVE)]
 
 
 @checked_arguments
 def handshake_probability(
-    failures: ArrayLike, *, return_failures: ArrayLike, loss_rate: ArrayLike, return_loss_rate: ArrayLike
-) -> Floats:
+    failures: LostSyns, *, return_failures: LostAnswers, loss_rate: ArrayLike, return_loss_rate: ArrayLike
+) -> Probabilities:
     r"""Probability that so many SYN, then so many SYN-ACK, are lost before one gets through.
 
     .. math:: P_h(i, j) = p_r^i (1 - p_r)\, p_f^j (1 - p_f)
 
     Parameters
     ----------
-    failures
-        SYN lost, :math:`i`, whole, not negative. Any shape.
-    return_failures
-        SYN-ACK lost, :math:`j`, whole, not negative; all parameters are broadcast against each other.
     loss_rate
         Probability that a SYN is lost, :math:`p_r`, in [0, 1).
     return_loss_rate
         Probability that a SYN-ACK is lost, :math:`p_f`, in [0, 1).
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -52,36 +54,20 @@ def handshake_probability(
     0.072
     """
     forward, back = from_0_to_below_1(loss_rate=loss_rate), from_0_to_below_1(return_loss_rate=return_loss_rate)
-    lost, return_lost = whole(0, failures=failures), whole(0, return_failures=return_failures)
+    lost, return_lost = whole_numbers(failures), whole_numbers(return_failures)
     return np.asarray(forward**lost * (1 - forward) * back**return_lost * (1 - back))
 
 
 @checked_arguments
-def handshake_s(failures: ArrayLike, *, return_failures: ArrayLike, rtt_s: ArrayLike, timeout_s: ArrayLike) -> Floats:
+def handshake_s(failures: LostSyns, *, return_failures: LostAnswers, rtt_s: ArrayLike, timeout_s: SynTimeout) -> Seconds:
     r"""Time of a handshake in which so many SYN and SYN-ACK are lost.
 
     .. math:: L_h(i, j) = RTT + (2^i + 2^j - 2)\, T_s
 
     Parameters
     ----------
-    failures
-        SYN lost, :math:`i`, whole, not negative. Any shape.
-    return_failures
-        SYN-ACK lost, :math:`j`, whole, not negative; all parameters are broadcast against each other.
     rtt_s
         Round-trip time, in s, not negative.
-    timeout_s
-        Time until the first SYN is repeated, :math:`T_s`, in s, positive.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -96,15 +82,15 @@ def handshake_s(failures: ArrayLike, *, return_failures: ArrayLike, rtt_s: Array
     >>> float(handshake_s(2, return_failures=1, rtt_s=0.5, timeout_s=3.0))
     12.5
     """
-    lost, return_lost = whole(0, failures=failures), whole(0, return_failures=return_failures)
+    lost, return_lost = whole_numbers(failures), whole_numbers(return_failures)
     waits = 2.0**lost + 2.0**return_lost - 2
-    return np.asarray(at_least(0, rtt_s=rtt_s) + waits * positive(timeout_s=timeout_s))
+    return np.asarray(at_least(0, rtt_s=rtt_s) + waits * floats(timeout_s))
 
 
 @checked_arguments
 def setup_time_s(
-    loss_rate: ArrayLike, *, rtt_s: ArrayLike, timeout_s: ArrayLike, return_loss_rate: ArrayLike | None = None
-) -> Floats:
+    loss_rate: ArrayLike, *, rtt_s: ArrayLike, timeout_s: SynTimeout, return_loss_rate: ArrayLike | None = None
+) -> Seconds:
     r"""Mean time of the handshake.
 
     .. math:: E[L_h] = RTT + T_s \left( \frac{1 - p_r}{1 - 2 p_r} + \frac{1 - p_f}{1 - 2 p_f} - 2 \right)
@@ -115,15 +101,8 @@ def setup_time_s(
         Probability that a SYN is lost, :math:`p_r`, in [0, 1/2). Any shape.
     rtt_s
         Round-trip time, in s, not negative; all parameters are broadcast against each other.
-    timeout_s
-        Time until the first SYN is repeated, :math:`T_s`, in s, positive.
     return_loss_rate
         Probability that a SYN-ACK is lost, :math:`p_f`, in [0, 1/2); that of a SYN if none.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Raises
     ------
@@ -148,7 +127,7 @@ def setup_time_s(
     forward = _below_half(loss_rate=loss_rate)
     back = forward if return_loss_rate is None else _below_half(return_loss_rate=return_loss_rate)
     waits = (1 - forward) / (1 - 2 * forward) + (1 - back) / (1 - 2 * back) - 2
-    return np.asarray(at_least(0, rtt_s=rtt_s) + waits * positive(timeout_s=timeout_s))
+    return np.asarray(at_least(0, rtt_s=rtt_s) + waits * floats(timeout_s))
 
 
 def _below_half(**named: ArrayLike) -> Floats:

@@ -20,12 +20,23 @@ on Networking 5(5), 1997; J. Kurose, K. Ross, "Computer networking", section "TC
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
+from farlink.meanings import Meaning
+from farlink.models.parameters import (
+    DelayedAckTime,
+    FirstTimeout,
+    InitialWindow,
+    Seconds,
+    SegmentLossRate,
+    WholeSegmentsPerAck,
+    WholeTransferSegments,
+)
+from farlink.models.ranges import POSITIVE, Floats, at_least, floats, positive, whole, whole_numbers
 from farlink.models.tcp_latency import cardwell, padhye, slow_start
 
 # Mean numbers of losses after which there has been one: all but 1e-11.
@@ -33,18 +44,20 @@ _SURE = 25.0
 # Of the window at a loss: it grows evenly from its half.
 _MEAN_WINDOW = 0.75
 
+SegmentTime = Annotated[ArrayLike, Meaning("Time of a segment on the link :math:`s`, in s", POSITIVE)]
+
 
 @checked_arguments
 def transfer_time_s(
-    segments: ArrayLike,
+    segments: WholeTransferSegments,
     *,
     rtt_s: ArrayLike,
-    segment_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
+    segment_s: SegmentTime,
+    segments_per_ack: WholeSegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
-    initial_window_segments: ArrayLike = 1.0,
-    delayed_ack_s: ArrayLike = 0.0,
-) -> Floats:
+    initial_window_segments: InitialWindow = 1.0,
+    delayed_ack_s: DelayedAckTime = 0.0,
+) -> Seconds:
     r"""Time of a transfer from its first segment to its last acknowledgement; set-up comes on top.
 
     .. math:: T = t_{dack} + d s + \sum_{k=1}^{K - 1} I_k + \tau - s
@@ -53,31 +66,11 @@ def transfer_time_s(
 
     Parameters
     ----------
-    segments
-        Segments of the transfer :math:`d`, whole, at least 1. Any shape.
     rtt_s
         Round trip of a lone segment :math:`\tau`, its own time on the link included, in s, at least `segment_s`; all parameters
         are broadcast against each other.
-    segment_s
-        Time of a segment on the link :math:`s`, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, whole, at least 1.
     window_segments
         Largest window, in segments, at least `initial_window_segments`.
-    initial_window_segments
-        Window of the first round, in segments, at least 1.
-    delayed_ack_s
-        Mean delay of the first segment's acknowledgement, in s, not negative.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -105,22 +98,22 @@ def transfer_time_s(
     is_last = np.cumsum(rounds.sent, axis=0) >= rounds.number
     idle = np.sum(np.where(is_last, 0.0, np.maximum(0, rounds.heard_s(rounds.window) - rounds.window * each)), axis=0)
     limited = np.maximum(0, np.ceil(rounds.left / limit) - 1) * np.maximum(0, rounds.heard_s(limit) - limit * each)
-    return np.asarray(at_least(0, delayed_ack_s=delayed_ack_s) + rounds.number * each + idle + limited + rounds.rtt - each)
+    return np.asarray(floats(delayed_ack_s) + rounds.number * each + idle + limited + rounds.rtt - each)
 
 
 @checked_arguments
 def lossy_transfer_time_s(
-    segments: ArrayLike,
+    segments: WholeTransferSegments,
     *,
-    loss_rate: ArrayLike,
+    loss_rate: SegmentLossRate,
     rtt_s: ArrayLike,
-    segment_s: ArrayLike,
-    timeout_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
+    segment_s: SegmentTime,
+    timeout_s: FirstTimeout,
+    segments_per_ack: WholeSegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
-    initial_window_segments: ArrayLike = 1.0,
-    delayed_ack_s: ArrayLike = 0.0,
-) -> Floats:
+    initial_window_segments: InitialWindow = 1.0,
+    delayed_ack_s: DelayedAckTime = 0.0,
+) -> Seconds:
     r"""Mean time of a transfer with losses: the parts of Cardwell's model, with the queue in each.
 
     .. math::
@@ -134,34 +127,10 @@ def lossy_transfer_time_s(
 
     Parameters
     ----------
-    segments
-        Segments of the transfer :math:`d`, whole, at least 1. Any shape.
-    loss_rate
-        Probability that a segment is lost, in [0, 1); all parameters are broadcast against each other.
     rtt_s
         Round trip of a lone segment :math:`\tau`, its own time on the link included, in s, at least `segment_s`.
-    segment_s
-        Time of a segment on the link :math:`s`, in s, positive.
-    timeout_s
-        First timeout of a sequence, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, whole, at least 1.
     window_segments
         Largest window :math:`W_{max}`, in segments, at least `initial_window_segments`.
-    initial_window_segments
-        Window of the first round, in segments, at least 1.
-    delayed_ack_s
-        Mean delay of the first segment's acknowledgement, in s, not negative.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -181,8 +150,8 @@ def lossy_transfer_time_s(
     array([[ 25.,  82., 645.],
            [ 29., 106., 867.]])
     """
-    number, loss = whole(1, segments=segments).astype(np.float64), from_0_to_below_1(loss_rate=loss_rate)
-    trip, each = positive(rtt_s=rtt_s), positive(segment_s=segment_s)
+    number, loss = whole_numbers(segments).astype(np.float64), floats(loss_rate)
+    trip, each = positive(rtt_s=rtt_s), floats(segment_s)
     path = {"segments_per_ack": segments_per_ack, "window_segments": window_segments}
     first = cardwell.slow_start_segments(number, loss_rate=loss)
     law = {"segments_per_ack": segments_per_ack, "initial_window_segments": initial_window_segments}
@@ -194,19 +163,19 @@ def lossy_transfer_time_s(
     between = np.maximum(trip, np.where(np.isfinite(settled), settled, 0.0) * each)
     rate = padhye.throughput(loss, rtt_s=between, timeout_s=timeout_s, **path)
     after = (number - first) * np.maximum(each, 1 / rate)
-    return np.asarray(at_least(0, delayed_ack_s=delayed_ack_s) + starting + recovering + after)
+    return np.asarray(floats(delayed_ack_s) + starting + recovering + after)
 
 
 @checked_arguments
 def mean_rtt_s(
-    segments: ArrayLike,
+    segments: WholeTransferSegments,
     *,
     rtt_s: ArrayLike,
-    segment_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
+    segment_s: SegmentTime,
+    segments_per_ack: WholeSegmentsPerAck = 2.0,
     window_segments: ArrayLike = np.inf,
-    initial_window_segments: ArrayLike = 1.0,
-) -> Floats:
+    initial_window_segments: InitialWindow = 1.0,
+) -> Seconds:
     r"""Mean round trip over the segments of a transfer: the transient one, between that of the empty path and the full one.
 
     .. math:: \overline{RTT} = \tau + \frac{1}{d} \sum_{k=1}^{K} \left( n_k B_k + s Q_k \right)
@@ -216,29 +185,11 @@ def mean_rtt_s(
 
     Parameters
     ----------
-    segments
-        Segments of the transfer :math:`d`, whole, at least 1. Any shape.
     rtt_s
         Round trip of a lone segment :math:`\tau`, its own time on the link included, in s, at least `segment_s`; all parameters
         are broadcast against each other.
-    segment_s
-        Time of a segment on the link :math:`s`, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, whole, at least 1.
     window_segments
         Largest window, in segments, at least `initial_window_segments`.
-    initial_window_segments
-        Window of the first round, in segments, at least 1.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----

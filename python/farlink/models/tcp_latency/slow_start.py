@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least
+from farlink.models.parameters import InitialWindow, SegmentsPerAck
+from farlink.models.ranges import Floats, at_least, floats
 
 # Mean time by which the acknowledgement of a lone first segment is delayed, in s: timers uniform to 200 ms (BSD), from 100 to
 # 200 ms (Windows NT and 95); Cardwell et al., and Zaghloul, section 4.2.1.
@@ -23,25 +24,15 @@ DELAYED_ACK_S = {"bsd": 0.1, "windows": 0.15}
 
 
 @checked_arguments
-def growth(segments_per_ack: ArrayLike = 2.0) -> Floats:
+def growth(segments_per_ack: SegmentsPerAck = 2.0) -> Floats:
     r"""Factor by which the window grows in a round.
 
     .. math:: \gamma = 1 + \frac{1}{b}
-
-    Parameters
-    ----------
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1: 2 with delayed acknowledgements. Any shape.
 
     Returns
     -------
     ndarray
         Factor, of the shape of `segments_per_ack`.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -52,12 +43,12 @@ def growth(segments_per_ack: ArrayLike = 2.0) -> Floats:
     >>> growth([1, 2])
     array([2. , 1.5])
     """
-    return np.asarray(1 + 1 / at_least(1, segments_per_ack=segments_per_ack))
+    return np.asarray(1 + 1 / floats(segments_per_ack))
 
 
 @checked_arguments
 def window_in_round(
-    rounds: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
+    rounds: ArrayLike, *, segments_per_ack: SegmentsPerAck = 2.0, initial_window_segments: InitialWindow = 1.0
 ) -> Floats:
     r"""Window in a round of slow start.
 
@@ -67,20 +58,11 @@ def window_in_round(
     ----------
     rounds
         Number of the round :math:`n`, from 1. Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1; all parameters are broadcast against each other.
-    initial_window_segments
-        Window of the first round :math:`w_1`, in segments, at least 1.
 
     Returns
     -------
     ndarray
         Window in segments, not rounded, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -92,13 +74,13 @@ def window_in_round(
     array([ 1.  ,  1.5 ,  2.25, 38.44])
     """
     number = at_least(1, rounds=rounds)
-    first = _initial(initial_window_segments)
+    first = floats(initial_window_segments)
     return np.asarray(first * growth(segments_per_ack) ** (number - 1))
 
 
 @checked_arguments
 def segments_in_rounds(
-    rounds: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
+    rounds: ArrayLike, *, segments_per_ack: SegmentsPerAck = 2.0, initial_window_segments: InitialWindow = 1.0
 ) -> Floats:
     r"""Segments sent in the first rounds of slow start.
 
@@ -108,20 +90,11 @@ def segments_in_rounds(
     ----------
     rounds
         Rounds :math:`n`, not negative. Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1; all parameters are broadcast against each other.
-    initial_window_segments
-        Window of the first round :math:`w_1`, in segments, at least 1.
 
     Returns
     -------
     ndarray
         Segments, not rounded, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -133,12 +106,12 @@ def segments_in_rounds(
     array([  0.  ,   1.  ,   2.5 , 113.33])
     """
     number, factor = at_least(0, rounds=rounds), growth(segments_per_ack)
-    return np.asarray(_initial(initial_window_segments) * (factor**number - 1) / (factor - 1))
+    return np.asarray(floats(initial_window_segments) * (factor**number - 1) / (factor - 1))
 
 
 @checked_arguments
 def rounds_for_segments(
-    segments: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
+    segments: ArrayLike, *, segments_per_ack: SegmentsPerAck = 2.0, initial_window_segments: InitialWindow = 1.0
 ) -> Floats:
     r"""Rounds of slow start that so many segments take, without a limit of the window.
 
@@ -148,20 +121,11 @@ def rounds_for_segments(
     ----------
     segments
         Segments :math:`d`, not negative. Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1; all parameters are broadcast against each other.
-    initial_window_segments
-        Window of the first round :math:`w_1`, in segments, at least 1.
 
     Returns
     -------
     ndarray
         Rounds, not rounded, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -173,13 +137,13 @@ def rounds_for_segments(
     array([1.  , 4.42, 9.7 ])
     """
     number, factor = at_least(0, segments=segments), growth(segments_per_ack)
-    first = _initial(initial_window_segments)
+    first = floats(initial_window_segments)
     return np.asarray(np.log1p(number * (factor - 1) / first) / np.log(factor))
 
 
 @checked_arguments
 def window_after_segments(
-    segments: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
+    segments: ArrayLike, *, segments_per_ack: SegmentsPerAck = 2.0, initial_window_segments: InitialWindow = 1.0
 ) -> Floats:
     r"""Window in which the last of so many segments of slow start is sent.
 
@@ -189,20 +153,11 @@ def window_after_segments(
     ----------
     segments
         Segments :math:`d`, not negative. Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1; all parameters are broadcast against each other.
-    initial_window_segments
-        Window of the first round :math:`w_1`, in segments, at least 1.
 
     Returns
     -------
     ndarray
         Window in segments, not rounded, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -214,9 +169,5 @@ def window_after_segments(
     array([ 1.,  4., 34.])
     """
     number, factor = at_least(0, segments=segments), growth(segments_per_ack)
-    first = _initial(initial_window_segments)
+    first = floats(initial_window_segments)
     return np.asarray((number * (factor - 1) + first) / factor)
-
-
-def _initial(initial_window_segments: ArrayLike) -> Floats:
-    return at_least(1, initial_window_segments=initial_window_segments)

@@ -11,32 +11,23 @@ from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
+from farlink.models.parameters import RepeatLossRate, Seconds
+from farlink.models.ranges import Floats, at_least, floats, positive, whole
 
 # Doublings of the timer after which it stays: 64 times its first value.
 DOUBLINGS = 6
 
 
 @checked_arguments
-def timeouts_in_sequence(loss_rate: ArrayLike) -> Floats:
+def timeouts_in_sequence(loss_rate: RepeatLossRate) -> Floats:
     r"""Mean number of timeouts in a sequence, which is the mean number of retransmissions.
 
     .. math:: E[R] = \sum_{k=1}^\infty k\, p^{k-1} (1 - p) = \frac{1}{1 - p}
-
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a retransmission is lost, in [0, 1). Any shape.
 
     Returns
     -------
     ndarray
         Number of timeouts, of the shape of `loss_rate`.
-
-    Raises
-    ------
-    ValueError
-        If a probability lies outside [0, 1).
 
     References
     ----------
@@ -47,11 +38,11 @@ def timeouts_in_sequence(loss_rate: ArrayLike) -> Floats:
     >>> float(timeouts_in_sequence(0.2))
     1.25
     """
-    return np.asarray(1 / (1 - from_0_to_below_1(loss_rate=loss_rate)))
+    return np.asarray(1 / (1 - floats(loss_rate)))
 
 
 @checked_arguments
-def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Floats:
+def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Seconds:
     r"""Length of a sequence of so many timeouts.
 
     .. math::
@@ -66,16 +57,6 @@ def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DO
         The timer's first value :math:`T_0`, in s, positive; broadcast against `timeouts`.
     doublings
         Doublings :math:`m` of the timer, after which it stays.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -97,15 +78,13 @@ def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DO
 
 
 @checked_arguments
-def backoff_factor(loss_rate: ArrayLike, *, doublings: int = DOUBLINGS) -> Floats:
+def backoff_factor(loss_rate: RepeatLossRate, *, doublings: int = DOUBLINGS) -> Floats:
     r"""What back-off makes of a timeout, but for the mean number of timeouts.
 
     .. math:: f(p) = 1 + \sum_{i=1}^{m} 2^{i-1} p^i = 1 + p + 2 p^2 + 4 p^3 + 8 p^4 + 16 p^5 + 32 p^6 \quad (m = 6)
 
     Parameters
     ----------
-    loss_rate
-        Probability :math:`p` that a retransmission is lost, in [0, 1). Any shape.
     doublings
         Doublings :math:`m` of the timer, after which it stays.
 
@@ -113,11 +92,6 @@ def backoff_factor(loss_rate: ArrayLike, *, doublings: int = DOUBLINGS) -> Float
     -------
     ndarray
         Factor, at least 1, of the shape of `loss_rate`.
-
-    Raises
-    ------
-    ValueError
-        If a probability lies outside [0, 1).
 
     References
     ----------
@@ -128,36 +102,24 @@ def backoff_factor(loss_rate: ArrayLike, *, doublings: int = DOUBLINGS) -> Float
     >>> backoff_factor([0.0, 0.1, 0.5]).round(4)
     array([1.   , 1.125, 4.   ])
     """
-    loss = from_0_to_below_1(loss_rate=loss_rate)
+    loss = floats(loss_rate)
     (most,) = whole(0, doublings=[doublings])
     powers = np.arange(1, most + 1)
     return np.asarray(1 + np.sum(2.0 ** (powers - 1) * loss[..., None] ** powers, axis=-1))
 
 
 @checked_arguments
-def sequence_mean_s(loss_rate: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Floats:
+def sequence_mean_s(loss_rate: RepeatLossRate, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Seconds:
     r"""Mean length of a sequence of timeouts.
 
     .. math:: E[Z^{TO}] = \sum_{k=1}^\infty L_k\, p^{k-1} (1 - p) = T_0 \frac{f(p)}{1 - p}
 
     Parameters
     ----------
-    loss_rate
-        Probability :math:`p` that a retransmission is lost, in [0, 1). Any shape.
     timeout_s
         The timer's first value :math:`T_0`, in s, positive; broadcast against `loss_rate`.
     doublings
         Doublings of the timer, after which it stays.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -177,7 +139,7 @@ def sequence_mean_s(loss_rate: ArrayLike, *, timeout_s: ArrayLike, doublings: in
 
 
 @checked_arguments
-def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, deviations: ArrayLike = 4.0) -> Floats:
+def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, deviations: ArrayLike = 4.0) -> Seconds:
     r"""What TCP's timer settles at over a steady round trip.
 
     .. math:: T_0 = E[RTT] + 4 D
@@ -191,16 +153,6 @@ def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, d
         deviation; the standard deviation is the greater of the two.
     deviations
         How many deviations are added, not negative.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -244,11 +196,6 @@ def timers_s(samples_s: ArrayLike, *, gain: float = 1 / 8, deviation_gain: float
     -------
     ndarray
         Timer in s after each sample.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from farlink.channels import coding
-from farlink.papers.brodbekier.link import TRANSPORT, VERSIONS, as_points, base, closeness, power, throughput
+from farlink.papers.brodbekier.link import TRANSPORT, VERSIONS, base, closeness, power, throughput
 from farlink.papers.check import Check, claimed
 from farlink.papers.curves import at
-from farlink.papers.estimate import Curve, ratio
+from farlink.papers.estimate import Curve, as_points, ratio
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Line, curves
 
 # "The Viterbi decoder data window length was set as five times the value of the code constraint length": neither less nor more.
 RATE_1_2 = {"kind": "convolutional", "generators": "171,133", "decoder": "serial"}
@@ -42,14 +40,14 @@ _SIMILAR = 0.2
 def figure_3(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Throughput with bursts of the rate 1/2 code."""
     lines = coded_curves(bench, "1/2", base("rate 1/2: bursts against independent errors"))
-    return _checks("figure-3", lines), [_drawing("figure-3", "1/2", lines)]
+    return [*_checks("figure-3", lines)], [_drawing("figure-3", "1/2", lines)]
 
 
 def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Throughput with bursts of the rate 3/4 code, also against that of figure 3."""
     lines = coded_curves(bench, "3/4", base("rate 3/4: bursts against independent errors"))
     others = coded_curves(bench, "1/2", base("rate 1/2: bursts against independent errors"))
-    checks = _checks("figure-4", lines)
+    checks = [*_checks("figure-4", lines)]
     for version, name in VERSIONS.items():
         for ber in CHECKED:
             share = ratio(at(lines[version, "bursts"], ber), at(others[version, "bursts"], ber))
@@ -88,42 +86,35 @@ def coded_curves(bench: Workbench, rate: str, scenario: dict[str, Any], bers: It
     }
 
 
-def _checks(item: str, lines: Curves) -> list[Check]:
-    checks = []
+def _checks(item: str, lines: Curves) -> Iterator[Check]:
     for version, name in VERSIONS.items():
         for ber in CHECKED:
             share = ratio(at(lines[version, "bursts"], ber), at(lines[version, "independent"], ber))
-            checks.append(
-                claimed(
-                    item,
-                    f"{name}: throughput with bursts over that with independent errors at BER {power(ber)}",
-                    "TCP has a better performance in the presence of burst errors",
-                    share,
-                    at_least=1.0,
-                    rule="better: agrees if the ratio lies above 1 with its interval",
-                )
+            yield claimed(
+                item,
+                f"{name}: throughput with bursts over that with independent errors at BER {power(ber)}",
+                "TCP has a better performance in the presence of burst errors",
+                share,
+                at_least=1.0,
+                rule="better: agrees if the ratio lies above 1 with its interval",
             )
     bursts = {version: lines[version, "bursts"] for version in VERSIONS}
-    return checks + closeness(
+    yield from closeness(
         item, bursts, CHECKED, tuple(VERSIONS), "the throughputs reached by all the TCP versions are very close"
     )
 
 
 def _drawing(item: str, rate: str, lines: Curves) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line, curves
-
-        drawn = [
-            Line(f"{name}, {errors}", as_points(lines[version, errors]), look, errors == "independent")
-            for errors in ("bursts", "independent")
-            for look, (version, name) in enumerate(VERSIONS.items())
-        ]
-        return curves(drawn, x_label="bit error rate after decoding", y_label="throughput (share of the link)", y_top=1.05)
+    drawn = [
+        Line(f"{name}, {errors}", as_points(lines[version, errors]), look, errors == "independent")
+        for errors in ("bursts", "independent")
+        for look, (version, name) in enumerate(VERSIONS.items())
+    ]
 
     return Drawing(
         item,
         f"Throughput against bit error rate, bursts of the (171, 133) code at rate {rate}",
         "Solid: the decoder's error bursts; dashed: independent errors of the same bit error rate. Headers counted, 95 % "
         "intervals. The paper's curves are not published as numbers.",
-        draw,
+        lambda: curves(drawn, x_label="bit error rate after decoding", y_label="throughput (share of the link)", y_top=1.05),
     )

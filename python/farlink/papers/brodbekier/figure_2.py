@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from farlink.papers.brodbekier.link import (
@@ -10,7 +11,6 @@ from farlink.papers.brodbekier.link import (
     STP_VERSIONS,
     TRANSPORT,
     VERSIONS,
-    as_points,
     base,
     closeness,
     power,
@@ -18,7 +18,7 @@ from farlink.papers.brodbekier.link import (
     throughput,
 )
 from farlink.papers.check import Check, claimed
-from farlink.papers.estimate import Curve, crossing, mean, ratio
+from farlink.papers.estimate import Curve, as_points, crossing, mean, ratio
 from farlink.papers.item import Drawing, Workbench
 
 if TYPE_CHECKING:
@@ -104,37 +104,29 @@ def _draw_2(lines: dict[str, Curve]) -> Figure:
     return curves(drawn, x_label="bit error rate", y_label="throughput (share of the link)", anchors=anchors, y_top=1.05)
 
 
-def _tahoe(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> list[Check]:
-    checks = []
+def _tahoe(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> Iterator[Check]:
     for ber in bers:
         at = {version: dict(points)[ber] for version, points in lines.items()}
-        checks.append(
-            claimed(
-                item,
-                f"Tahoe over the mean of the others at BER {power(ber)}",
-                "except for TCP Tahoe which performs lightly worse",
-                ratio(at["tahoe"], mean([at[version] for version in ALIKE])),
-                at_least=_SLIGHTLY,
-                at_most=1.0,
-                rule=f"lightly worse: agrees between {_SLIGHTLY} and 1",
-            )
+        yield claimed(
+            item,
+            f"Tahoe over the mean of the others at BER {power(ber)}",
+            "except for TCP Tahoe which performs lightly worse",
+            ratio(at["tahoe"], mean([at[version] for version in ALIKE])),
+            at_least=_SLIGHTLY,
+            at_most=1.0,
+            rule=f"lightly worse: agrees between {_SLIGHTLY} and 1",
         )
-    return checks
 
 
-def _stp(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> list[Check]:
-    checks = []
+def _stp(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> Iterator[Check]:
     for ber in bers:
         at = {version: dict(points)[ber] for version, points in lines.items()}
-        checks.append(
-            claimed(
-                item,
-                f"STP without rate control over the mean of Reno, NewReno and SACK at BER {power(ber)}",
-                "congestion control is very similar to the TCP standard mechanism",
-                ratio(at[_STP], mean([at[version] for version in ALIKE])),
-                at_least=1 / _SIMILAR,
-                at_most=_SIMILAR,
-                rule=f"very similar: agrees within a factor of {_SIMILAR}",
-            )
+        yield claimed(
+            item,
+            f"STP without rate control over the mean of Reno, NewReno and SACK at BER {power(ber)}",
+            "congestion control is very similar to the TCP standard mechanism",
+            ratio(at[_STP], mean([at[version] for version in ALIKE])),
+            at_least=1 / _SIMILAR,
+            at_most=_SIMILAR,
+            rule=f"very similar: agrees within a factor of {_SIMILAR}",
         )
-    return checks

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from farlink.papers.brodbekier.bursts import BERS, CHECKED, Curves, coded_curves
 from farlink.papers.brodbekier.link import (
     BER,
@@ -11,7 +9,6 @@ from farlink.papers.brodbekier.link import (
     STP_VERSIONS,
     TRANSPORT,
     VERSIONS,
-    as_points,
     base,
     power,
     stp,
@@ -19,11 +16,9 @@ from farlink.papers.brodbekier.link import (
 )
 from farlink.papers.check import Check, Verdict, claimed, number
 from farlink.papers.curves import at
-from farlink.papers.estimate import Estimate, ratio
+from farlink.papers.estimate import Estimate, as_points, ratio
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Anchor, Line, curves
 
 _RIVALS = ("tahoe", "sack")
 _DRAWN = ("stp", "stp-window")
@@ -157,16 +152,12 @@ def _say(value: Estimate) -> str:
 def _drawing(lines: Curves) -> Drawing:
     names = VERSIONS | STP_VERSIONS
 
-    def draw() -> Figure:
-        from farlink.plot.curves import Anchor, Line, curves
-
-        drawn = [
-            Line(f"{names[version]}, {errors}", as_points(lines[version, errors]), look, errors == "independent")
-            for errors in ("bursts", "independent")
-            for look, version in enumerate((*_RIVALS, *_DRAWN))
-        ]
-        anchors = [Anchor((_PRINTED_BER, float(_PRINTED)), "14 %")]
-        return curves(drawn, x_label="bit error rate", y_label="throughput (share of the link)", anchors=anchors, y_top=1.05)
+    drawn = [
+        Line(f"{names[version]}, {errors}", as_points(lines[version, errors]), look, errors == "independent")
+        for errors in ("bursts", "independent")
+        for look, version in enumerate((*_RIVALS, *_DRAWN))
+    ]
+    anchors = [Anchor((_PRINTED_BER, float(_PRINTED)), "14 %")]
 
     return Drawing(
         "figure-5",
@@ -174,5 +165,5 @@ def _drawing(lines: Curves) -> Drawing:
         "Solid: the decoder's error bursts; dashed: independent errors of the same bit error rate. STP without a window, and "
         "with the window of 70 packets that table II gives TCP. Headers counted, 95 % intervals. The paper's curves are not "
         "published as numbers.",
-        draw,
+        lambda: curves(drawn, x_label="bit error rate", y_label="throughput (share of the link)", anchors=anchors, y_top=1.05),
     )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from farlink.papers.brodbekier.bursts import BERS, CHECKED, Curves, coded_curves
 from farlink.papers.brodbekier.figure_5 import MENDED, STP_BERS, stp_curves
-from farlink.papers.brodbekier.link import STP_VERSIONS, TRANSPORT, VERSIONS, as_points, base, power
+from farlink.papers.brodbekier.link import STP_VERSIONS, TRANSPORT, VERSIONS, base, power
 from farlink.papers.check import Check, claimed
 from farlink.papers.curves import at
-from farlink.papers.estimate import ratio
+from farlink.papers.estimate import as_points, ratio
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Line, curves
 
 _TCP = ("tahoe", "sack")
 _STP = ("stp", "stp-window")
@@ -87,15 +85,11 @@ def figure_6_curves(bench: Workbench, bers: tuple[float, ...] = BERS) -> Curves:
 
 
 def _drawing(lines: Curves) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line, curves
-
-        drawn = [
-            Line(f"{_NAMES[version]}, {errors}", as_points(lines[version + MENDED, errors]), look, errors == "independent")
-            for errors in ("bursts", "independent")
-            for look, version in enumerate((*_TCP, *_STP))
-        ]
-        return curves(drawn, x_label="bit error rate before correction", y_label="throughput (share of the link)", y_top=1.05)
+    drawn = [
+        Line(f"{_NAMES[version]}, {errors}", as_points(lines[version + MENDED, errors]), look, errors == "independent")
+        for errors in ("bursts", "independent")
+        for look, version in enumerate((*_TCP, *_STP))
+    ]
 
     return Drawing(
         "figure-6",
@@ -103,5 +97,5 @@ def _drawing(lines: Curves) -> Drawing:
         "Solid: the decoder's error bursts; dashed: independent errors. All of them mend one bit in each packet; figure 5 has "
         "the same without. The horizontal axis is the bit error rate before the correction. Headers counted, parity not; 95 % "
         "intervals.",
-        draw,
+        lambda: curves(drawn, x_label="bit error rate before correction", y_label="throughput (share of the link)", y_top=1.05),
     )

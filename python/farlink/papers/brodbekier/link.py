@@ -107,8 +107,3 @@ def closeness(
 def power(ber: float) -> str:
     """A bit error rate as it is written in a sentence."""
     return f"{ber:.0e}".replace("e-0", "e-")
-
-
-def as_points(points: Curve) -> list[tuple[float, float, float]]:
-    """A curve as a figure takes it."""
-    return [(x, at.mean, at.half_width) for x, at in points]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from farlink.channels import coding
 from farlink.channels.bit_bursts import burst_statistics
@@ -20,9 +20,7 @@ from farlink.papers.brodbekier.link import power
 from farlink.papers.check import Check, Verdict, number
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.printed import Measured, beside_printed
 
 
 @dataclass(frozen=True)
@@ -150,23 +148,19 @@ def _nearest(lengths: Lengths, row: Row) -> str:
 
 
 def _drawing(lengths: Lengths, best: Definition) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.printed import Measured, beside_printed
-
-        measured = [
-            Measured(
-                row.name,
-                float(row.printed),
-                (lengths[best][row].mean, lengths[best][row].half_width),
-                [at[row].mean for at in lengths.values()],
-            )
-            for row in ROWS
-        ]
-        return beside_printed(measured, x_label="mean burst length (bits)")
+    measured = [
+        Measured(
+            row.name,
+            float(row.printed),
+            (lengths[best][row].mean, lengths[best][row].half_width),
+            [at[row].mean for at in lengths.values()],
+        )
+        for row in ROWS
+    ]
 
     return Drawing(
         "table-1",
         "Mean burst length of five codes, printed and ours",
         f"Filled: {best}. Bars: from the shortest to the longest of {len(lengths)} definitions.",
-        draw,
+        lambda: beside_printed(measured, x_label="mean burst length (bits)"),
     )

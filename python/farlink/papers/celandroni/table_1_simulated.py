@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,9 @@ def printed_cells(row: str) -> list[tuple[str, float]]:
     return [(value, float(percent) / 100) for value, percent in pairs]
 
 
-def _tgep() -> list[Check]:
+def _tgep() -> Iterator[Check]:
     buffer = BUFFER_BDP * RATE_SEGMENTS_PER_S * ROUND_TRIP_S
     found = fluid.goodput(RATE_SEGMENTS_PER_S, ROUND_TRIP_S, buffer, np.array(LOSSES), FLOWS, precision=0.002, **fluid.TGEP)
-    checks = []
     for place, (loss, row, off) in enumerate(zip(LOSSES, TGEP, FLUID_OFF, strict=True)):
         *connections, (printed, _) = printed_cells(row)
         half_width = float(found.half_width[place]) * _NARROWER
@@ -78,13 +78,11 @@ def _tgep() -> list[Check]:
         note = f"within {100 * off:g} %; one loss in a round trip, no timeouts; TGEP counts all that passes the link"
         verdict = number(ours, printed, relative=off)
         check = Check(ITEM, f"TGEP, loss {loss:g}: total", float(printed), "fluid", ours, verdict, note)
-        checks.append(check.fitted("what TGEP leaves out is inferred from this column, and so is the last tolerance"))
-        checks += [check.fitted("as of the totals") for check in _connections("TGEP", loss, connections, ours, "fluid")]
-    return checks
+        yield check.fitted("what TGEP leaves out is inferred from this column, and so is the last tolerance")
+        yield from (check.fitted("as of the totals") for check in _connections("TGEP", loss, connections, ours, "fluid"))
 
 
-def _packets(bench: Workbench) -> list[Check]:
-    checks = []
+def _packets(bench: Workbench) -> Iterator[Check]:
     for loss, row, then in zip(LOSSES, NS_2, NS_2_35, strict=True):
         *connections, (printed, off) = printed_cells(row)
         result = bench.run(f"table-1 loss {loss:g}", scenario(loss))
@@ -100,9 +98,8 @@ def _packets(bench: Workbench) -> list[Check]:
             note = f"within {words} {100 * within:g} %; Reno, least timeout 1 s, no limited transmit"
             if loss == LOSSES[-1]:
                 note += f"; {_WHOLE_SEGMENTS}"
-            checks.append(Check(ITEM, f"{name}, loss {loss:g}: total", float(value), "packet", ours, verdict, note))
-        checks += _connections("ns-2", loss, connections, ours, "packet")
-    return checks
+            yield Check(ITEM, f"{name}, loss {loss:g}: total", float(value), "packet", ours, verdict, note)
+        yield from _connections("ns-2", loss, connections, ours, "packet")
 
 
 # What parts the connections at the highest loss.
@@ -112,10 +109,9 @@ _CAUSES = {
 }
 
 
-def _connections(name: str, loss: float, cells: list[tuple[str, float]], total: Estimate, engine: str) -> list[Check]:
+def _connections(name: str, loss: float, cells: list[tuple[str, float]], total: Estimate, engine: str) -> Iterator[Check]:
     """Each connection beside a fifth of the total."""
     ours = Estimate(total.mean / FLOWS, total.half_width / FLOWS)
-    checks = []
     for place, (printed, off) in enumerate(cells):
         # The third connection of ns-2 at 1e-2: ten times the others, and more than the total.
         tenth = number(ours, f"{float(printed) / 10:.4f}", relative=off)
@@ -125,8 +121,7 @@ def _connections(name: str, loss: float, cells: list[tuple[str, float]], total: 
         if verdict is Verdict.DIFFERS and loss == LOSSES[-1]:
             note += f"; {_CAUSES[name]}"
         cell = f"{name}, loss {loss:g}: connection {place + 1} (± {100 * off:g} %)"
-        checks.append(Check(ITEM, cell, float(printed), engine, ours, verdict, note))
-    return checks
+        yield Check(ITEM, cell, float(printed), engine, ours, verdict, note)
 
 
 def scenario(loss: float) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+
+import numpy as np
 
 from farlink.papers.check import Check, Verdict, claimed
 from farlink.papers.epple.fading import STAND_IN, Fading, mean_loss, over_fading, short_term_ber, trace
@@ -12,11 +14,9 @@ from farlink.papers.epple.scenarios import transport
 from farlink.papers.epple.setting import HEADER_BYTES, PAPER_SETTING, PROTOCOLS, Setting
 from farlink.papers.epple.table_1_fading import TIMERS, fading_cells, fadings
 from farlink.papers.epple.timers import SR_TIMER
-from farlink.papers.estimate import Curve, Estimate, crossing, ratio
+from farlink.papers.estimate import Curve, Estimate, as_points, crossing, ratio
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.points_on_curves import Panel, Traced, points_on_curves
 
 _PAYLOAD_BYTES = 1000
 _UPPER = "calculations for a comparable AWGN channel give the upper bound of the expectable protocol performance"
@@ -153,31 +153,23 @@ def _near_goal(drop: Estimate) -> Verdict:
 
 
 def _drawing(setting: Setting, payload: int, curves: dict[tuple[str, str], Curve]) -> Drawing:
-    def draw() -> Figure:
-        from dataclasses import replace
-
-        import numpy as np
-
-        from farlink.plot.points_on_curves import Panel, Traced, points_on_curves
-
-        bers = [float(ber) for ber in np.geomspace(1e-9, 1e-3, 60)]
-        panels = []
-        for protocol, name in PROTOCOLS.items():
-            traced = [
-                Traced(
-                    place,
-                    [(ber, replace(setting, ber=ber).goodput(place, payload, protocol, counted="packet")) for ber in bers],
-                    [(ber, at.mean, at.half_width) for ber, at in curves[place, protocol]],
-                )
-                for place in PLACES
-            ]
-            panels.append(Panel(name, traced))
-        return points_on_curves(panels, x_label="long-term bit error rate", y_label="goodput", y_top=1.02)
+    bers = [float(ber) for ber in np.geomspace(1e-9, 1e-3, 60)]
+    panels = []
+    for protocol, name in PROTOCOLS.items():
+        traced = [
+            Traced(
+                place,
+                [(ber, replace(setting, ber=ber).goodput(place, payload, protocol, counted="packet")) for ber in bers],
+                as_points(curves[place, protocol]),
+            )
+            for place in PLACES
+        ]
+        panels.append(Panel(name, traced))
 
     return Drawing(
         "design-goal",
         "Goodput against the long-term bit error rate: independent errors and fading",
         f"Lines: equations (10) and (8) for independent errors, the latter the same at every place. Points: the engine over "
         f"synthetic fading, a {STAND_IN} of the measurements, without blockages; packets of {payload} bytes, 95 % intervals.",
-        draw,
+        lambda: points_on_curves(panels, x_label="long-term bit error rate", y_label="goodput", y_top=1.02),
     )

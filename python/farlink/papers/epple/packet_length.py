@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from farlink.models import arq
 from farlink.papers.check import Check, Verdict, claimed
 from farlink.papers.curves import estimate
 from farlink.papers.epple.setting import PAPER_SETTING, Setting
-from farlink.papers.estimate import Estimate, ratio
+from farlink.papers.estimate import Estimate, as_points, ratio
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.points_on_curves import Panel, Traced, points_on_curves
 
 HEADER_BYTES = 20
 BERS = (1e-4, 1e-5, 1e-6, 1e-7)
@@ -215,81 +213,57 @@ def _ber_of_a_drop(length: int) -> float:
 
 
 def _over_length(item: str, name: str, protocol: str, setting: Setting, points: Points, y_top: float | None) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.points_on_curves import Panel, Traced, points_on_curves
-
-        panels = []
-        for place in _PLACES:
-            traced = []
-            for ber in sorted({*BERS, setting.ber}, reverse=True):
-                curve = [(length, goodput(setting, protocol, place, ber, length)) for length in _CURVE]
-                traced.append(Traced(f"BER {ber:.0e}".replace("e-0", "e-"), curve, _of(points, protocol, place, ber)))
-            panels.append(Panel(f"{place}, {_TEXT_DISTANCES_M[place] / 1000:g} km", traced))
-        return points_on_curves(
-            panels, x_label="packet length with a header of 20 bytes (bytes)", y_label="goodput", y_top=y_top
-        )
-
+    panels = [
+        Panel(f"{place}, {_TEXT_DISTANCES_M[place] / 1000:g} km", _by_ber(setting, points, protocol, place))
+        for place in _PLACES
+    ]
     return Drawing(
         item,
         f"{name}: goodput against packet length",
         f"Lines: equation {_EQUATIONS[protocol]}; points: the engine at a bit error rate of {setting.ber:g}, 95 % intervals. "
         "The paper's curves are not published as numbers, nor are their bit error rates.",
-        draw,
+        lambda: points_on_curves(panels, x_label=_LENGTH, y_label="goodput", y_top=y_top),
     )
 
 
 def _figure_4(setting: Setting, points: Points) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.points_on_curves import Panel, Traced, points_on_curves
-
-        traced = []
-        for ber in sorted({*BERS, setting.ber}, reverse=True):
-            curve = [(length, goodput(setting, "selective-repeat", "Testbed", ber, length)) for length in _CURVE]
-            best = float(arq.best_payload_bytes(ber, header_bytes=HEADER_BYTES)) + HEADER_BYTES
-            star = (best, goodput(setting, "selective-repeat", "Testbed", ber, best)) if best < _CURVE[-1] else None
-            traced.append(
-                Traced(f"BER {ber:.0e}".replace("e-0", "e-"), curve, _of(points, "selective-repeat", "Testbed", ber), star)
-            )
-        return points_on_curves(
-            [Panel("any distance", traced)],
-            x_label="packet length with a header of 20 bytes (bytes)",
-            y_label="goodput (share of the link)",
-            y_top=1.02,
-        )
-
+    panel = Panel("any distance", _by_ber(setting, points, "selective-repeat", "Testbed", has_stars=True))
     return Drawing(
         "figure-4-right",
         "Selective repeat: goodput against packet length for several bit error rates",
         "Lines: equation (8); stars: the best lengths by equation (11); points: the engine, 95 % intervals.",
-        draw,
+        lambda: points_on_curves([panel], x_label=_LENGTH, y_label="goodput (share of the link)", y_top=1.02),
     )
 
 
-def _against_ber(setting: Setting, points: Points) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.points_on_curves import Panel, Traced, points_on_curves
+_LENGTH = "packet length with a header of 20 bytes (bytes)"
 
-        bers = [float(ber) for ber in np.geomspace(1e-8, 3e-4, 60)]
-        traced = []
-        for length in _SIMULATED:
-            curve = [(ber, goodput(setting, "selective-repeat", "Testbed", ber, length)) for ber in bers]
-            simulated = [(ber, at.mean, at.half_width) for (_, _, ber, its), at in points.items() if its == length]
-            traced.append(Traced(f"{length} bytes", curve, sorted(simulated)))
-        return points_on_curves(
-            [Panel("any distance", traced)], x_label="bit error rate", y_label="goodput (share of the link)", y_top=1.02
-        )
+
+def _by_ber(setting: Setting, points: Points, protocol: str, place: str, *, has_stars: bool = False) -> list[Traced]:
+    traced = []
+    for ber in sorted({*BERS, setting.ber}, reverse=True):
+        curve = [(length, goodput(setting, protocol, place, ber, length)) for length in _CURVE]
+        simulated = [(float(length), at) for (*where, length), at in points.items() if where == [protocol, place, ber]]
+        best = float(arq.best_payload_bytes(ber, header_bytes=HEADER_BYTES)) + HEADER_BYTES
+        is_seen = has_stars and best < _CURVE[-1]
+        star = (best, goodput(setting, protocol, place, ber, best)) if is_seen else None
+        traced.append(Traced(f"BER {ber:.0e}".replace("e-0", "e-"), curve, as_points(simulated), star))
+    return traced
+
+
+def _against_ber(setting: Setting, points: Points) -> Drawing:
+    bers = [float(ber) for ber in np.geomspace(1e-8, 3e-4, 60)]
+    traced = []
+    for length in _SIMULATED:
+        curve = [(ber, goodput(setting, "selective-repeat", "Testbed", ber, length)) for ber in bers]
+        simulated = as_points([(ber, at) for (_, _, ber, its), at in points.items() if its == length])
+        traced.append(Traced(f"{length} bytes", curve, sorted(simulated)))
 
     return Drawing(
         "figure-4-left",
         "Selective repeat: goodput against bit error rate for several packet lengths",
         "Lines: equation (8); points: the engine, 95 % intervals. Packets with a header of 20 bytes.",
-        draw,
+        lambda: points_on_curves(
+            [Panel("any distance", traced)], x_label="bit error rate", y_label="goodput (share of the link)", y_top=1.02
+        ),
     )
-
-
-def _of(points: Points, protocol: str, place: str, ber: float) -> list[tuple[float, float, float]]:
-    return [
-        (length, at.mean, at.half_width)
-        for (its_protocol, its_place, its_ber, length), at in points.items()
-        if (its_protocol, its_place, its_ber) == (protocol, place, ber)
-    ]

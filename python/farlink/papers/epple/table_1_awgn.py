@@ -7,9 +7,9 @@ comes nearest to its three numbers; `timers` has them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from farlink.papers.check import Check, Verdict, number
 from farlink.papers.curves import estimate
@@ -19,10 +19,8 @@ from farlink.papers.epple.setting import HEADER_BYTES, PAPER_SETTING, PROTOCOLS,
 from farlink.papers.epple.timers import SR_TIMER, SR_TIMERS, TCP_TIMER, TCP_TIMERS, Timer
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
+from farlink.plot.printed import Measured, beside_printed
 from farlink.result import Result
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TIMERS = {"tcp": TCP_TIMERS, "sr": SR_TIMERS}
 # The aim: within so much of the printed goodput.
@@ -87,7 +85,7 @@ _COMPARED = {
 
 def table_1_awgn(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list[Check], list[Drawing]]:
     """Both rows, simulated, with the timers that come nearest."""
-    checks = []
+    checks: list[Check] = []
     for place in _PLACES:
         printed = rows(f"AWGN {place}")
         for protocol in PROTOCOLS:
@@ -201,10 +199,9 @@ def _arrivals(result: Result, setting: Setting, protocol: str, tables: Mapping[s
 
 def goodput_checks(
     setting: Setting, printed: Sequence[Row], protocol: str, column: Column, misfits: Mapping[str, float]
-) -> list[Check]:
+) -> Iterator[Check]:
     """A column beside the printed one; `misfits` says how far off each timer is, by its words."""
     others = ", ".join(f"{words} {misfit:.1%}" for words, misfit in misfits.items() if words != column.timer.words)
-    checks = []
     for row in printed:
         text, ours = row.goodput(protocol), column.goodput[row.payload_bytes]
         verdict = number(ours, text, relative=TOLERANCE[protocol])
@@ -216,18 +213,15 @@ def goodput_checks(
             note += f"; {_waits(setting, printed)}"
         if len(_COMPARED[row.scenario, protocol]) < len(printed):
             note += _COPIED
-        checks.append(
-            Check(
-                "table-1-awgn",
-                f"{row.scenario}, {PROTOCOLS[protocol]}, {setting.payloads_bytes[row.payload_bytes]} bytes: goodput",
-                float(text),
-                "packet",
-                ours,
-                verdict,
-                note,
-            ).fitted("the timer was chosen on this column")
-        )
-    return checks
+        yield Check(
+            "table-1-awgn",
+            f"{row.scenario}, {PROTOCOLS[protocol]}, {setting.payloads_bytes[row.payload_bytes]} bytes: goodput",
+            float(text),
+            "packet",
+            ours,
+            verdict,
+            note,
+        ).fitted("the timer was chosen on this column")
 
 
 _COPIED = (
@@ -266,23 +260,19 @@ def _back(setting: Setting, printed: Sequence[Row], protocol: str, column: Colum
 
 
 def _drawing(checks: Sequence[Check]) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.printed import Measured, beside_printed
 
-        return beside_printed(
+    return Drawing(
+        "table-1-awgn",
+        "Table 1, simulated goodput over independent errors: printed and ours",
+        "Ours with the timer of each column that comes nearest; 95 % intervals.",
+        lambda: beside_printed(
             [
                 Measured(check.cell.removesuffix(": goodput"), float(check.printed), (check.value.mean, check.value.half_width))
                 for check in checks
                 if check.cell.endswith("goodput")
             ],
             x_label="goodput (share of the link)",
-        )
-
-    return Drawing(
-        "table-1-awgn",
-        "Table 1, simulated goodput over independent errors: printed and ours",
-        "Ours with the timer of each column that comes nearest; 95 % intervals.",
-        draw,
+        ),
     )
 
 

@@ -9,9 +9,8 @@ says, and one scaled until packets of 1000 bytes are lost as often as the printe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from farlink.papers.check import Check, Verdict, number
 from farlink.papers.epple.fading import STAND_IN, Fading, Outcomes, ber_for_loss, over_fading, trace
@@ -22,9 +21,7 @@ from farlink.papers.epple.setting import HEADER_BYTES, PAPER_SETTING, PROTOCOLS,
 from farlink.papers.epple.timers import FADING_TIMERS, SR_TIMER, TCP_TIMER, Timer
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.printed import Measured, beside_printed
 
 TIMERS = {"tcp": TCP_TIMER, "sr": SR_TIMER}
 # What a stand-in may be off by.
@@ -47,7 +44,9 @@ def table_1_fading(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[
     cells = fading_cells(bench, setting, fadings(bench))
     timers = dict.fromkeys(PLACES, f"{TCP_TIMER.words}, as over independent errors")
     scaled = f"scaled to a long-term bit error rate of {setting.ber:g}, blockages cut for that and there in the run"
-    return _checks("table-1-fading", setting, cells, lambda _place: scaled, timers), [_drawing("table-1-fading", cells, scaled)]
+    return [*_checks("table-1-fading", setting, cells, lambda _place: scaled, timers)], [
+        _drawing("table-1-fading", cells, scaled)
+    ]
 
 
 def table_1_scaled(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list[Check], list[Drawing]]:
@@ -140,32 +139,29 @@ def fading_cells(
     return cells
 
 
-def _bound(setting: Setting, found: Mapping[str, list[float]]) -> list[Check]:
+def _bound(setting: Setting, found: Mapping[str, list[float]]) -> Iterator[Check]:
     """What the printed loss says about the long-term bit error rate, whatever the channel."""
-    checks = []
     for place in PLACES:
         least = max(
             printed_loss(place, row.payload_bytes) / (8 * (row.payload_bytes + HEADER_BYTES["tcp"])) for row in rows(place)
         )
         ours = interval(found[place])
-        checks.append(
-            Check(
-                "table-1-scaled",
-                f"{place}: least long-term bit error rate that loses as many packets as the printed back channel says",
-                "they have been scaled to result in a Long-Term BER of 1e-6",
-                "model",
-                Estimate(least),
-                Verdict.AGREES if least <= setting.ber else Verdict.DIFFERS,
-                "a packet is lost with at most the sum of its bits' error probabilities, so a loss p needs a mean of at least "
-                f"p / (8 (l + l')), with any fading; the {STAND_IN} {place} needs {ours.mean:.1e}. What was scaled to 1e-6 "
-                "cannot have been the mean of the short-term bit error rates",
-            )
+        yield Check(
+            "table-1-scaled",
+            f"{place}: least long-term bit error rate that loses as many packets as the printed back channel says",
+            "they have been scaled to result in a Long-Term BER of 1e-6",
+            "model",
+            Estimate(least),
+            Verdict.AGREES if least <= setting.ber else Verdict.DIFFERS,
+            "a packet is lost with at most the sum of its bits' error probabilities, so a loss p needs a mean of at least "
+            f"p / (8 (l + l')), with any fading; the {STAND_IN} {place} needs {ours.mean:.1e}. What was scaled to 1e-6 "
+            "cannot have been the mean of the short-term bit error rates",
         )
-    return checks
 
 
-def _checks(item: str, setting: Setting, cells: Cells, scaled: Callable[[str], str], timers: Mapping[str, str]) -> list[Check]:
-    checks = []
+def _checks(
+    item: str, setting: Setting, cells: Cells, scaled: Callable[[str], str], timers: Mapping[str, str]
+) -> Iterator[Check]:
     for row in rows(*PLACES):
         for protocol, name in PROTOCOLS.items():
             one = cells[row.scenario, protocol, row.payload_bytes]
@@ -186,8 +182,7 @@ def _checks(item: str, setting: Setting, cells: Cells, scaled: Callable[[str], s
                     note += _CAUSES.get((row.scenario, protocol), "")
                 check = Check(item, f"{cell}: {quantity}", float(printed), "packet", ours, verdict, note)
                 chosen = _chosen(item, protocol, quantity)
-                checks.append(check.fitted(chosen) if chosen else check)
-    return checks
+                yield check.fitted(chosen) if chosen else check
 
 
 def _chosen(item: str, protocol: str, quantity: str) -> str:
@@ -218,20 +213,16 @@ _CAUSES = {
 
 
 def _drawing(item: str, cells: Cells, scaled: str) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.printed import Measured, beside_printed
-
-        measured = []
-        for protocol, name in PROTOCOLS.items():
-            for row in rows(*PLACES):
-                ours = interval(cells[row.scenario, protocol, row.payload_bytes].goodput)
-                label = f"{row.scenario}, {name}, {row.payload_bytes}"
-                measured.append(Measured(label, float(row.goodput(protocol)), (ours.mean, ours.half_width)))
-        return beside_printed(measured, x_label=f"goodput (share of the link), {STAND_IN}")
+    measured = []
+    for protocol, name in PROTOCOLS.items():
+        for row in rows(*PLACES):
+            ours = interval(cells[row.scenario, protocol, row.payload_bytes].goodput)
+            label = f"{row.scenario}, {name}, {row.payload_bytes}"
+            measured.append(Measured(label, float(row.goodput(protocol)), (ours.mean, ours.half_width)))
 
     return Drawing(
         item,
         f"Table 1 over fading, printed and on synthetic traces: {scaled}",
         f"Ours on a {STAND_IN} of the measurements, which are not published: means over several traces with 95 % intervals.",
-        draw,
+        lambda: beside_printed(measured, x_label=f"goodput (share of the link), {STAND_IN}"),
     )

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from farlink.models import arq
 from farlink.papers.check import Check, Verdict, number
 from farlink.papers.epple.printed import PLACES, rows
 from farlink.papers.epple.setting import PAPER_SETTING, PROTOCOLS, Setting
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.printed import Measured, beside_printed
 
 # Two of the 24 cells differ by one in the last printed digit.
 _WITHIN = 1e-4
@@ -107,17 +103,13 @@ def _gain_beyond(setting: Setting, payload_bytes: float) -> float:
 
 
 def _drawing(checks: list[Check]) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.printed import Measured, beside_printed
-
-        return beside_printed(
-            [Measured(check.cell, float(check.printed), (check.value.mean, 0.0)) for check in checks],
-            x_label="goodput (share of the link)",
-        )
 
     return Drawing(
         "table-1-theory",
         "Table 1, calculated goodput: printed and ours",
         "Equations (8) and (10) with the loss of the data's bits alone; no intervals, as nothing is random.",
-        draw,
+        lambda: beside_printed(
+            [Measured(check.cell, float(check.printed), (check.value.mean, 0.0)) for check in checks],
+            x_label="goodput (share of the link)",
+        ),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from farlink.papers.check import Check, claimed
-from farlink.papers.estimate import ratio
+from farlink.papers.estimate import as_points, ratio
 from farlink.papers.item import Drawing, Workbench
-from farlink.papers.pathapati.measures import GOODPUT, Measure, as_points, measured, value
+from farlink.papers.pathapati.measures import GOODPUT, Measure, measured, value
 from farlink.papers.pathapati.path import WORST_BER, reliable, scenario
+from farlink.plot.curves import Line
+from farlink.plot.lines import lines
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from farlink.papers.pathapati.measures import Curves
 
 ITEM = "acknowledgements"
@@ -71,19 +71,19 @@ def acknowledgements(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
 
 
 def _drawing(name: str, words: str, curves: Curves, measure: Measure) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line
-        from farlink.plot.lines import lines
-
-        drawn = []
-        for ber in _BERS:
-            single = value(curves, "macks-1", measure, ber)
-            points = [(float(count), ratio(value(curves, f"macks-{count}", measure, ber), single)) for count in PER_MACK]
-            drawn.append(Line(f"BER {ber:g}", as_points(points)))
-        y_label = f"{words} over that with 1 in a packet"
-        return lines(drawn, x_label="acknowledgements in a packet, at most", y_label=y_label, x_ticks=PER_MACK)
+    drawn = []
+    for ber in _BERS:
+        single = value(curves, "macks-1", measure, ber)
+        points = [(float(count), ratio(value(curves, f"macks-{count}", measure, ber), single)) for count in PER_MACK]
+        drawn.append(Line(f"BER {ber:g}", as_points(points)))
+    y_label = f"{words} over that with 1 in a packet"
 
     caption = (
         f"1 MB at 4.416 Mb/s over the paper's path, reliable mode; a packet waits {_TIMEOUT_S:g} s at most. 95 % intervals."
     )
-    return Drawing(name, f"Acknowledgements in a packet: {words}", caption, draw)
+    return Drawing(
+        name,
+        f"Acknowledgements in a packet: {words}",
+        caption,
+        lambda: lines(drawn, x_label="acknowledgements in a packet, at most", y_label=y_label, x_ticks=PER_MACK),
+    )

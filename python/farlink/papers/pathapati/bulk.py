@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from farlink.models.bounds import completion_bound_s
 from farlink.papers.check import Check, claimed
 from farlink.papers.curves import estimate
-from farlink.papers.estimate import Curve, Estimate
+from farlink.papers.estimate import Curve, Estimate, as_points
 from farlink.papers.item import Drawing, Workbench
-from farlink.papers.pathapati.measures import as_points
 from farlink.papers.pathapati.path import PACKET_BYTES, RATE_BPS, reliable, trailer
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Line
+from farlink.plot.lines import lines
 
 ITEM = "bulk"
 DELAYS_S = (0.05, 0.5, 10.0)
@@ -127,22 +125,17 @@ def _relative(entries: list[dict[str, Any]], quantity: str, share: Callable[[flo
 
 
 def _drawing(curves: dict[float, Curve]) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line
-        from farlink.plot.lines import lines
-
-        drawn = [Line(f"{delay_s:g} s one way", as_points(points)) for delay_s, points in curves.items()]
-        return lines(
-            drawn,
-            x_label="packet loss",
-            y_label="goodput over rate x (1 - loss) x payload share",
-            y_bottom=0.9,
-            marked=[(1.0, "any scheme"), (_LEAST, f"{_LEAST}")],
-        )
+    drawn = [Line(f"{delay_s:g} s one way", as_points(points)) for delay_s, points in curves.items()]
 
     return Drawing(
         ITEM,
         "Bulk transfer in the reliable mode, of what any scheme can deliver",
         f"{DURATION_S:g} s at 5 Mb/s, packets of 1500 bytes; over 10 s after the first {_FAR_WARMUP_S:g} s. 95 % intervals.",
-        draw,
+        lambda: lines(
+            drawn,
+            x_label="packet loss",
+            y_label="goodput over rate x (1 - loss) x payload share",
+            y_bottom=0.9,
+            marked=[(1.0, "any scheme"), (_LEAST, f"{_LEAST}")],
+        ),
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from farlink.models import arq
 from farlink.models.aerotp import arrival_delay_s, in_order_delay_s
 from farlink.papers.check import Check, claimed
-from farlink.papers.estimate import Curve, Estimate, ratio
+from farlink.papers.estimate import Curve, Estimate, as_points, ratio
 from farlink.papers.item import Drawing, Workbench
 from farlink.papers.pathapati.measures import (
     DELAY,
@@ -18,7 +18,6 @@ from farlink.papers.pathapati.measures import (
     Curves,
     Measure,
     against_ber,
-    as_points,
     measured,
     value,
 )
@@ -38,9 +37,8 @@ from farlink.papers.pathapati.path import (
     udp,
 )
 from farlink.papers.pathapati.waiting import delays_from_application
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Line
+from farlink.plot.lines import lines
 
 ITEM = "figures-13-16"
 RELIABLE, QUASI, UDP, TCP = "reliable", "quasi-reliable", "udp", "tcp-reno"
@@ -92,8 +90,8 @@ _CAPTION = (
 )
 
 
-def _goodput(curves: Curves) -> list[Check]:
-    checks = [
+def _goodput(curves: Curves) -> Iterator[Check]:
+    yield from (
         claimed(
             ITEM,
             f"goodput of the reliable mode over TCP's at BER {ber:g}",
@@ -103,22 +101,19 @@ def _goodput(curves: Curves) -> list[Check]:
             rule=f"significantly: agrees from a factor of {_SIGNIFICANT:g} up",
         )
         for ber in BERS[1:]
-    ]
-    spread = {name: _relative_width(curves, name) for name in (TCP, RELIABLE)}
-    checks.append(
-        claimed(
-            ITEM,
-            "half-width of the interval of goodput, relative, largest of all BER: TCP over the reliable mode",
-            "TCP also becomes highly unpredictable in its performance, as shown by the error bars",
-            Estimate(spread[TCP] / spread[RELIABLE]),
-            at_least=2.0,
-            rule=f"highly unpredictable: agrees from twice the reliable mode's; TCP's is {spread[TCP]:.1%} of the mean, the "
-            f"reliable mode's {spread[RELIABLE]:.1%}",
-            cause="with timers that outlast the round trip every loss of TCP's costs about as much, and 1 MB has hundreds of "
-            "them; the reliable mode waits for the worst of its packets",
-        )
     )
-    return checks
+    spread = {name: _relative_width(curves, name) for name in (TCP, RELIABLE)}
+    yield claimed(
+        ITEM,
+        "half-width of the interval of goodput, relative, largest of all BER: TCP over the reliable mode",
+        "TCP also becomes highly unpredictable in its performance, as shown by the error bars",
+        Estimate(spread[TCP] / spread[RELIABLE]),
+        at_least=2.0,
+        rule=f"highly unpredictable: agrees from twice the reliable mode's; TCP's is {spread[TCP]:.1%} of the mean, the "
+        f"reliable mode's {spread[RELIABLE]:.1%}",
+        cause="with timers that outlast the round trip every loss of TCP's costs about as much, and 1 MB has hundreds of "
+        "them; the reliable mode waits for the worst of its packets",
+    )
 
 
 def _relative_width(curves: Curves, name: str) -> float:
@@ -195,27 +190,24 @@ def _delay(curves: Curves) -> list[Check]:
     ]
 
 
-def _delivered(curves: Curves) -> list[Check]:
+def _delivered(curves: Curves) -> Iterator[Check]:
     lost = {name: _lost(value(curves, name, DELIVERED, WORST_BER)) for name in (UDP, QUASI)}
     by_formula = float(arq.packet_loss(WORST_BER, packet_bytes=PACKET_BYTES))
-    checks = []
     for ber in BERS:
         share = value(curves, TCP, DELIVERED, ber)
         is_low = ber <= _TCP_COMPLETE
-        checks.append(
-            claimed(
-                ITEM,
-                f"TCP: delivered of 1 MB at BER {ber:g} within the time limit",
-                "both TCP and AeroTP are able to deliver the full 1 MB of data for low error rates <0.000035"
-                if is_low
-                else "but above that TCP performance drops rapidly",
-                share,
-                at_least=0.98 if is_low else 0.0,
-                at_most=1.0 if is_low else 0.98,
-                rule=f"agrees from 98 % up to 3.5e-5, and below that above; the time limit, {TIME_LIMIT_S:g} s, was chosen so",
-            )
+        yield claimed(
+            ITEM,
+            f"TCP: delivered of 1 MB at BER {ber:g} within the time limit",
+            "both TCP and AeroTP are able to deliver the full 1 MB of data for low error rates <0.000035"
+            if is_low
+            else "but above that TCP performance drops rapidly",
+            share,
+            at_least=0.98 if is_low else 0.0,
+            at_most=1.0 if is_low else 0.98,
+            rule=f"agrees from 98 % up to 3.5e-5, and below that above; the time limit, {TIME_LIMIT_S:g} s, was chosen so",
         )
-    checks += [
+    yield from (
         claimed(
             ITEM,
             f"reliable mode: delivered of 1 MB at BER {ber:g}",
@@ -225,86 +217,77 @@ def _delivered(curves: Curves) -> list[Check]:
             rule=f"nearly all: agrees from {_NEARLY_ALL:.0%} up",
         )
         for ber in (3.5e-5, WORST_BER)
-    ]
-    return [
-        *checks,
-        claimed(
-            ITEM,
-            "UDP: share of the data lost at BER 1e-4",
-            "UDP looses a percentage of the data due to corruption as the BER increases",
-            lost[UDP],
-            at_least=by_formula - 0.02,
-            at_most=by_formula + 0.02,
-            rule=f"agrees within two points of {by_formula:.1%}, 1 - (1 - BER)^12000",
-        ),
-        claimed(
-            ITEM,
-            "quasi-reliable mode: share of the data lost at BER 1e-4, over UDP's",
-            "the AeroTP quasi-reliable mode losses a much smaller percentage",
-            ratio(lost[QUASI], lost[UDP]),
-            at_most=0.1,
-            rule="much smaller: agrees up to a tenth; what it loses are packets with a wrong bit in the header",
-        ),
-    ]
+    )
+    yield claimed(
+        ITEM,
+        "UDP: share of the data lost at BER 1e-4",
+        "UDP looses a percentage of the data due to corruption as the BER increases",
+        lost[UDP],
+        at_least=by_formula - 0.02,
+        at_most=by_formula + 0.02,
+        rule=f"agrees within two points of {by_formula:.1%}, 1 - (1 - BER)^12000",
+    )
+    yield claimed(
+        ITEM,
+        "quasi-reliable mode: share of the data lost at BER 1e-4, over UDP's",
+        "the AeroTP quasi-reliable mode losses a much smaller percentage",
+        ratio(lost[QUASI], lost[UDP]),
+        at_most=0.1,
+        rule="much smaller: agrees up to a tenth; what it loses are packets with a wrong bit in the header",
+    )
 
 
 def _lost(delivered: Estimate) -> Estimate:
     return Estimate(1 - delivered.mean, delivered.half_width)
 
 
-def _overhead(curves: Curves) -> list[Check]:
+def _overhead(curves: Curves) -> Iterator[Check]:
     printed = "the performance improvement of the AeroTP reliable-mode is achieved with much lower overhead than TCP"
-    checks = []
     for ber in (1e-5, 3.5e-5, WORST_BER):
         each = [ratio(value(curves, name, OVERHEAD, ber), value(curves, name, DELIVERED, ber)) for name in (RELIABLE, TCP)]
-        checks.append(
-            claimed(
-                ITEM,
-                f"overhead of the reliable mode over TCP's at BER {ber:g}, each per byte delivered",
-                printed,
-                ratio(*each),
-                at_most=_MUCH_LOWER,
-                rule=f"much lower: agrees up to {_MUCH_LOWER:g}; headers, control packets and repeats, forward",
-                cause="both repeat whole packets, each 1 / (1 - p) times, whoever sends it; what TCP wastes is time",
-            )
-        )
-    checks.append(
-        claimed(
+        yield claimed(
             ITEM,
-            "overhead of the quasi-reliable mode over the reliable mode's without errors",
-            "quasi-reliable mode does incur significant overhead",
-            ratio(value(curves, QUASI, OVERHEAD, 0.0), value(curves, RELIABLE, OVERHEAD, 0.0)),
-            at_least=2.0,
-            rule="significant: agrees from twice on",
+            f"overhead of the reliable mode over TCP's at BER {ber:g}, each per byte delivered",
+            printed,
+            ratio(*each),
+            at_most=_MUCH_LOWER,
+            rule=f"much lower: agrees up to {_MUCH_LOWER:g}; headers, control packets and repeats, forward",
+            cause="both repeat whole packets, each 1 / (1 - p) times, whoever sends it; what TCP wastes is time",
         )
+    yield claimed(
+        ITEM,
+        "overhead of the quasi-reliable mode over the reliable mode's without errors",
+        "quasi-reliable mode does incur significant overhead",
+        ratio(value(curves, QUASI, OVERHEAD, 0.0), value(curves, RELIABLE, OVERHEAD, 0.0)),
+        at_least=2.0,
+        rule="significant: agrees from twice on",
     )
-    return checks
 
 
 def _figure_14(curves: Curves) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line
-        from farlink.plot.lines import lines
+    def line(words: str, points: Curve, look: int, *, is_second: bool = False) -> Line:
+        return Line(words, as_points(points), look, is_second)
 
-        def line(words: str, points: Curve, look: int, *, is_second: bool = False) -> Line:
-            return Line(words, as_points(points), look, is_second)
-
-        drawn = [
-            line("AeroTP reliable, arrival", curves[RELIABLE, DELAY.quantity], 0),
-            line("AeroTP reliable, in order", curves[RELIABLE, IN_ORDER_DELAY.quantity], 0, is_second=True),
-            line("AeroTP quasi-reliable", curves[QUASI, DELAY.quantity], 1),
-            line("UDP", curves[UDP, DELAY.quantity], 3),
-            line("TCP Reno, arrival", curves[TCP, DELAY.quantity], 4),
-            line("TCP Reno, in order", curves[TCP, IN_ORDER_DELAY.quantity], 4, is_second=True),
-            line("TCP Reno, from the application", curves[TCP, _FROM_APPLICATION.quantity], 5),
-        ]
-        return lines(drawn, x_label="bit error rate", y_label="mean delay (s)", is_y_log=True)
+    drawn = [
+        line("AeroTP reliable, arrival", curves[RELIABLE, DELAY.quantity], 0),
+        line("AeroTP reliable, in order", curves[RELIABLE, IN_ORDER_DELAY.quantity], 0, is_second=True),
+        line("AeroTP quasi-reliable", curves[QUASI, DELAY.quantity], 1),
+        line("UDP", curves[UDP, DELAY.quantity], 3),
+        line("TCP Reno, arrival", curves[TCP, DELAY.quantity], 4),
+        line("TCP Reno, in order", curves[TCP, IN_ORDER_DELAY.quantity], 4, is_second=True),
+        line("TCP Reno, from the application", curves[TCP, _FROM_APPLICATION.quantity], 5),
+    ]
 
     caption = (
         "From first transmission to arrival or to delivery in order; of TCP also from the application's message, which waits "
         "in the source's buffer. 95 % intervals. The paper's axis is marked “PER” and is the bit error rate."
     )
-    return Drawing("figure-14", "AeroTP, UDP and TCP: delay", caption, draw)
+    return Drawing(
+        "figure-14",
+        "AeroTP, UDP and TCP: delay",
+        caption,
+        lambda: lines(drawn, x_label="bit error rate", y_label="mean delay (s)", is_y_log=True),
+    )
 
 
 def _over_error_free(curves: Curves, name: str, measure: Measure) -> Estimate:

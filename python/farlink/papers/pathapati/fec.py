@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from farlink.models import packet_fec
 from farlink.papers.check import Check, Verdict, claimed
-from farlink.papers.estimate import Estimate, ratio
+from farlink.papers.estimate import Estimate, as_points, ratio
 from farlink.papers.item import Drawing, Workbench
 from farlink.papers.pathapati.measures import (
     DELAY,
@@ -17,7 +17,6 @@ from farlink.papers.pathapati.measures import (
     Curves,
     Measure,
     against_ber,
-    as_points,
     measured,
     value,
 )
@@ -34,9 +33,8 @@ from farlink.papers.pathapati.path import (
     scenario,
     trailer,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Line
+from farlink.plot.lines import lines
 
 # Figures 5 to 8 have 255 words, the text and figures 9 to 12 have 256 and 96.
 STRENGTHS = (0, 4, 8, 16, 32, 64, 96, 128, 256)
@@ -111,58 +109,49 @@ _CAPTION = (
 )
 
 
-def _decrease(curves: Curves) -> list[Check]:
-    checks = [
-        claimed(
-            "figures-5-8",
-            "no parity: goodput at BER 1e-4 over that without errors",
-            "the throughput decreases due to uncorrectable packets as the error-rate increases",
-            _over_error_free(curves, 0, GOODPUT),
-            at_most=1.0,
-            rule="decreases: agrees if the ratio lies below 1 with its interval",
-        )
-    ]
+def _decrease(curves: Curves) -> Iterator[Check]:
+    yield claimed(
+        "figures-5-8",
+        "no parity: goodput at BER 1e-4 over that without errors",
+        "the throughput decreases due to uncorrectable packets as the error-rate increases",
+        _over_error_free(curves, 0, GOODPUT),
+        at_most=1.0,
+        rule="decreases: agrees if the ratio lies below 1 with its interval",
+    )
     for weaker, stronger in pairwise(words for words in STRENGTHS if words <= 8):
-        checks.append(
-            claimed(
-                "figures-5-8",
-                f"delivered at BER 1e-4, {stronger} words over {weaker}",
-                "this effect can be mitigated by increasing the FEC strength",
-                ratio(*(value(curves, name_of(words), DELIVERED, WORST_BER) for words in (stronger, weaker))),
-                at_least=1.0,
-                rule="mitigated: agrees if the ratio lies above 1 with its interval",
-            )
+        yield claimed(
+            "figures-5-8",
+            f"delivered at BER 1e-4, {stronger} words over {weaker}",
+            "this effect can be mitigated by increasing the FEC strength",
+            ratio(*(value(curves, name_of(words), DELIVERED, WORST_BER) for words in (stronger, weaker))),
+            at_least=1.0,
+            rule="mitigated: agrees if the ratio lies above 1 with its interval",
         )
-    return checks
 
 
-def _no_decrease(curves: Curves) -> list[Check]:
-    checks = []
+def _no_decrease(curves: Curves) -> Iterator[Check]:
     for words in VERY_HIGH:
-        checks += [
-            claimed(
-                "figures-5-8",
-                f"{words} words: goodput at BER 1e-4 over that without errors",
-                "for very high FEC strengths (128 and 256), there was virtually no decrease in performance",
-                _over_error_free(curves, words, GOODPUT),
-                at_least=1 - _VIRTUALLY,
-                rule=f"virtually no decrease: agrees if at most {_VIRTUALLY:.0%} is lost",
-                cause=_header_cause(words),
-            ),
-            claimed(
-                "figures-5-8",
-                f"{words} words: goodput without errors over that without parity",
-                "the performance is decreased at low error-rates due to the high level of overhead",
-                ratio(*(value(curves, name_of(strength), GOODPUT, 0.0) for strength in (words, 0))),
-                at_most=1.0,
-                rule="decreased: agrees if the ratio lies below 1 with its interval",
-            ),
-        ]
-    return checks
+        yield claimed(
+            "figures-5-8",
+            f"{words} words: goodput at BER 1e-4 over that without errors",
+            "for very high FEC strengths (128 and 256), there was virtually no decrease in performance",
+            _over_error_free(curves, words, GOODPUT),
+            at_least=1 - _VIRTUALLY,
+            rule=f"virtually no decrease: agrees if at most {_VIRTUALLY:.0%} is lost",
+            cause=_header_cause(words),
+        )
+        yield claimed(
+            "figures-5-8",
+            f"{words} words: goodput without errors over that without parity",
+            "the performance is decreased at low error-rates due to the high level of overhead",
+            ratio(*(value(curves, name_of(strength), GOODPUT, 0.0) for strength in (words, 0))),
+            at_most=1.0,
+            rule="decreased: agrees if the ratio lies below 1 with its interval",
+        )
 
 
-def _latency(curves: Curves) -> list[Check]:
-    checks = [
+def _latency(curves: Curves) -> Iterator[Check]:
+    yield from (
         claimed(
             "figures-5-8",
             f"{words} words: delay at BER 1e-4 over that without errors",
@@ -173,54 +162,47 @@ def _latency(curves: Curves) -> list[Check]:
             rule=f"not affected: agrees within {_SAME:.1%}",
         )
         for words in STRENGTHS
-    ]
-    longest = value(curves, name_of(256), DELAY, 0.0)
-    checks.append(
-        claimed(
-            "figures-5-8",
-            "256 words: mean delay without errors, s",
-            "figure 6: the axis ends at 11800 ms, and the curve of 255 words lies at its top",
-            longest,
-            at_least=11.5,
-            at_most=12.0,
-            rule="agrees from 11.5 to 12.0 s: half of what the last packet waits for the link",
-        )
     )
-    return checks
+    longest = value(curves, name_of(256), DELAY, 0.0)
+    yield claimed(
+        "figures-5-8",
+        "256 words: mean delay without errors, s",
+        "figure 6: the axis ends at 11800 ms, and the curve of 255 words lies at its top",
+        longest,
+        at_least=11.5,
+        at_most=12.0,
+        rule="agrees from 11.5 to 12.0 s: half of what the last packet waits for the link",
+    )
 
 
-def _all_corrected(curves: Curves, figure: str) -> list[Check]:
+def _all_corrected(curves: Curves, figure: str) -> Iterator[Check]:
     item, strengths = ("figures-5-8", VERY_HIGH) if figure == "figure 7" else ("figures-9-12", CORRECTING)
     printed = {
         "figure 7": "except for very high FEC strengths (128 and 256) all errors are able to be corrected, at the rates tested",
         "figure 11": "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
     }[figure]
-    checks = []
     for words in strengths:
         delivered = value(curves, name_of(words), DELIVERED, WORST_BER)
         intact = 1 - float(packet_fec.header_loss(WORST_BER, trailer(words)))
-        checks += [
-            claimed(
-                item,
-                f"{figure}, {words} words: delivered at BER 1e-4, of 1 MB",
-                printed,
-                delivered,
-                at_least=_ALL,
-                rule=f"all errors: agrees from {_ALL:.1%} of the data up",
-                cause=_header_cause(words),
-            ),
-            claimed(
-                item,
-                f"{figure}, {words} words: delivered at BER 1e-4, of what came with an intact header",
-                printed,
-                Estimate(delivered.mean / intact, delivered.half_width / intact),
-                at_least=1 - 0.005,
-                at_most=1 + 0.005,
-                rule="all errors in payloads: agrees within half a percent of the share of intact headers, (1 - BER) to the "
-                "power of their bits",
-            ),
-        ]
-    return checks
+        yield claimed(
+            item,
+            f"{figure}, {words} words: delivered at BER 1e-4, of 1 MB",
+            printed,
+            delivered,
+            at_least=_ALL,
+            rule=f"all errors: agrees from {_ALL:.1%} of the data up",
+            cause=_header_cause(words),
+        )
+        yield claimed(
+            item,
+            f"{figure}, {words} words: delivered at BER 1e-4, of what came with an intact header",
+            printed,
+            Estimate(delivered.mean / intact, delivered.half_width / intact),
+            at_least=1 - 0.005,
+            at_most=1 + 0.005,
+            rule="all errors in payloads: agrees within half a percent of the share of intact headers, (1 - BER) to the "
+            "power of their bits",
+        )
 
 
 def _overhead(curves: Curves) -> list[Check]:
@@ -255,35 +237,30 @@ def _expected_overhead(words: int) -> float:
     return FILE_BYTES * (PACKET_BYTES - payload) / payload
 
 
-def _up_to_a_point(curves: Curves) -> list[Check]:
-    checks = []
+def _up_to_a_point(curves: Curves) -> Iterator[Check]:
     for ber in (1e-5, WORST_BER):
         at = {words: value(curves, name_of(words), GOODPUT, ber) for words in STRENGTHS}
         best = max(at, key=lambda words: at[words].mean)
-        checks += [
-            claimed(
-                "figures-9-12",
-                f"best goodput at BER {ber:g} ({best} words) over that without parity",
-                "for error rates greater than zero, higher FEC strengths result in higher throughput up to a point",
-                ratio(at[best], at[0]),
-                at_least=1.0,
-                rule="higher: agrees if the ratio lies above 1 with its interval",
-            ),
-            claimed(
-                "figures-9-12",
-                f"goodput at BER {ber:g} with 256 words over the best ({best} words)",
-                "up to a point",
-                ratio(at[256], at[best]),
-                at_most=1.0,
-                rule="a point: agrees if the ratio lies below 1 with its interval",
-            ),
-        ]
-    return checks
+        yield claimed(
+            "figures-9-12",
+            f"best goodput at BER {ber:g} ({best} words) over that without parity",
+            "for error rates greater than zero, higher FEC strengths result in higher throughput up to a point",
+            ratio(at[best], at[0]),
+            at_least=1.0,
+            rule="higher: agrees if the ratio lies above 1 with its interval",
+        )
+        yield claimed(
+            "figures-9-12",
+            f"goodput at BER {ber:g} with 256 words over the best ({best} words)",
+            "up to a point",
+            ratio(at[256], at[best]),
+            at_most=1.0,
+            rule="a point: agrees if the ratio lies below 1 with its interval",
+        )
 
 
-def _saturation() -> list[Check]:
+def _saturation() -> Iterator[Check]:
     printed = "for the 128-word and 256-word FEC strengths, the amount of FEC bytes being sent begins to saturate the link"
-    checks = []
     for words in (64, 128, 256):
         load = _load(words)
         is_saturated = load > 1
@@ -293,16 +270,15 @@ def _saturation() -> list[Check]:
             note += f"; by the printed numbers {words} words already saturate the link"
         verdict = Verdict.AGREES if is_saturated == is_printed else Verdict.DIFFERS
         cell = f"{words} words: load offered to the radio, over its rate"
-        checks.append(Check("figures-9-12", cell, printed, "model", Estimate(load), verdict, note))
-    return checks
+        yield Check("figures-9-12", cell, printed, "model", Estimate(load), verdict, note)
 
 
 def _load(words: int) -> float:
     return CBR_BPS / RATE_BPS * PACKET_BYTES / trailer(words).payload_bytes
 
 
-def _queueing(curves: Curves) -> list[Check]:
-    checks = [
+def _queueing(curves: Curves) -> Iterator[Check]:
+    yield from (
         claimed(
             "figures-9-12",
             f"delay at BER {ber:g}, {words} words over none",
@@ -314,57 +290,49 @@ def _queueing(curves: Curves) -> list[Check]:
         )
         for ber in (0.0, WORST_BER)
         for words in (64, 128, 256)
-    ]
-    below = ratio(value(curves, name_of(32), DELAY, 0.0), value(curves, name_of(0), DELAY, 0.0))
-    checks.append(
-        claimed(
-            "figures-9-12",
-            "delay without errors, 32 words over none",
-            "as the link becomes saturated",
-            below,
-            at_least=1 - _SAME,
-            at_most=1 + _SAME,
-            rule=f"not saturated: agrees within {_SAME:.1%} of 1; the load is {_load(32):.3f} of the link's rate",
-        )
     )
-    return checks
+    below = ratio(value(curves, name_of(32), DELAY, 0.0), value(curves, name_of(0), DELAY, 0.0))
+    yield claimed(
+        "figures-9-12",
+        "delay without errors, 32 words over none",
+        "as the link becomes saturated",
+        below,
+        at_least=1 - _SAME,
+        at_most=1 + _SAME,
+        rule=f"not saturated: agrees within {_SAME:.1%} of 1; the load is {_load(32):.3f} of the link's rate",
+    )
 
 
-def _sufficient() -> list[Check]:
+def _sufficient() -> Iterator[Check]:
     """The smallest strength that corrects all, of farlink's code and of one that is used as badly as can be."""
     packets = RUNS * FILE_BYTES / trailer(16).payload_bytes
     geometry = {"packet_bytes": PACKET_BYTES, "header_bytes": HEADER_BYTES + 4}
     ours = packet_fec.least_words(WORST_BER, residual=0.5 / packets, **geometry)
-    checks = [
-        Check(
-            "figures-9-12",
-            "smallest sufficient strength at BER 1e-4, words",
-            "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
-            "model",
-            Estimate(float(ours)),
-            Verdict.AGREES if ours <= 96 else Verdict.DIFFERS,
-            f"fewest words that leave less than half a payload of {packets:.0f} (20 runs) unmended: agrees up to 96. The paper "
-            "names no code. One that mends a single wrong bit for each parity word's share of the packet leaves "
-            f"{_single_errors(96):.1%} at 96 words and {_single_errors(16):.1%} at 16; a plot of 1 MB hides the former. "
-            "Reed-Solomon over bytes mends one wrong byte for two of parity, wherever in its block it is",
-        )
-    ]
+    yield Check(
+        "figures-9-12",
+        "smallest sufficient strength at BER 1e-4, words",
+        "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
+        "model",
+        Estimate(float(ours)),
+        Verdict.AGREES if ours <= 96 else Verdict.DIFFERS,
+        f"fewest words that leave less than half a payload of {packets:.0f} (20 runs) unmended: agrees up to 96. The paper "
+        "names no code. One that mends a single wrong bit for each parity word's share of the packet leaves "
+        f"{_single_errors(96):.1%} at 96 words and {_single_errors(16):.1%} at 16; a plot of 1 MB hides the former. "
+        "Reed-Solomon over bytes mends one wrong byte for two of parity, wherever in its block it is",
+    )
     for words in (4, 8, 16, 32, 64, 96):
         residual = float(packet_fec.payload_loss(WORST_BER, trailer(words)))
         is_all = residual < 0.5 / packets
-        checks.append(
-            Check(
-                "figures-9-12",
-                f"{words} words: payloads that are not mended at BER 1e-4",
-                "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
-                "model",
-                Estimate(residual),
-                Verdict.AGREES if is_all == (words >= 96) else Verdict.DIFFERS,
-                "agrees if all are mended from 96 words on and not before"
-                + ("; our code is stronger: six interleaved Reed-Solomon blocks" if is_all and words < 96 else ""),
-            )
+        yield Check(
+            "figures-9-12",
+            f"{words} words: payloads that are not mended at BER 1e-4",
+            "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
+            "model",
+            Estimate(residual),
+            Verdict.AGREES if is_all == (words >= 96) else Verdict.DIFFERS,
+            "agrees if all are mended from 96 words on and not before"
+            + ("; our code is stronger: six interleaved Reed-Solomon blocks" if is_all and words < 96 else ""),
         )
-    return checks
 
 
 def _single_errors(words: int) -> float:
@@ -375,18 +343,19 @@ def _single_errors(words: int) -> float:
 
 
 def _against_strength(name: str, heading: str, curves: Curves, measure: Measure) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line
-        from farlink.plot.lines import lines
+    drawn = [
+        Line(
+            f"BER {ber:g}",
+            as_points([(float(words), value(curves, name_of(words), measure, ber)) for words in STRENGTHS]),
+        )
+        for ber in BERS
+    ]
 
-        drawn = [
-            Line(
-                f"BER {ber:g}",
-                as_points([(float(words), value(curves, name_of(words), measure, ber)) for words in STRENGTHS]),
-            )
-            for ber in BERS
-        ]
-        return lines(
+    return Drawing(
+        name,
+        heading,
+        _CAPTION,
+        lambda: lines(
             drawn,
             x_label="32-bit words of parity in a packet of 1500 bytes",
             y_label=measure.label,
@@ -394,9 +363,8 @@ def _against_strength(name: str, heading: str, curves: Curves, measure: Measure)
             is_y_log=measure.is_log,
             is_ordered=True,
             y_bottom=None if measure is DELAY else 0.0,
-        )
-
-    return Drawing(name, heading, _CAPTION, draw)
+        ),
+    )
 
 
 def _over_error_free(curves: Curves, words: int, measure: Measure) -> Estimate:

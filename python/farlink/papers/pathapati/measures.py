@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from farlink.papers.curves import curve
-from farlink.papers.estimate import Curve, Estimate, scaled
+from farlink.papers.estimate import Curve, Estimate, as_points, scaled
 from farlink.papers.item import Drawing
 from farlink.papers.pathapati.path import BER, FILE_BYTES, TRANSPORT
+from farlink.plot.curves import Line
+from farlink.plot.lines import lines
 from farlink.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,6 @@ def value(curves: Curves, name: str, measure: Measure, ber: float) -> Estimate:
     return dict(curves[name, measure.quantity])[ber]
 
 
-def as_points(points: Curve) -> list[tuple[float, float, float]]:
-    """A curve as a figure takes it."""
-    return [(x, at.mean, at.half_width) for x, at in points]
-
-
 def against_ber(
     name: str,
     heading: str,
@@ -93,19 +88,18 @@ def against_ber(
     is_ordered
         Whether the transports have an order.
     """
+    drawn = [Line(words, as_points(curves[key, measure.quantity])) for key, words in names.items()]
 
-    def draw() -> Figure:
-        from farlink.plot.curves import Line
-        from farlink.plot.lines import lines
-
-        drawn = [Line(words, as_points(curves[key, measure.quantity])) for key, words in names.items()]
-        return lines(
+    return Drawing(
+        name,
+        heading,
+        caption,
+        lambda: lines(
             drawn,
             x_label="bit error rate",
             y_label=measure.label,
             is_y_log=measure.is_log,
             is_ordered=is_ordered,
             y_bottom=None if measure is DELAY else 0.0,
-        )
-
-    return Drawing(name, heading, caption, draw)
+        ),
+    )

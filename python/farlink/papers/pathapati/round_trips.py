@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from farlink.models import arq
 from farlink.models.aerotp import rounds_of_the_worst, selective_repeat_completion_s
@@ -26,9 +26,7 @@ from farlink.papers.pathapati.path import (
     three_hops,
     trailer,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.bars import Bar, bars
 
 ITEM = "round-trips"
 # As the worst packet decides, a mean of 20 runs is known within 7 %.
@@ -201,19 +199,19 @@ def _size(file_bytes: int) -> str:
 
 def drawing(item: str, heading: str, found: Mapping[str, Transfer]) -> Drawing:
     """Rounds of each transfer, with the bound of its copies."""
-
-    def draw() -> Figure:
-        from farlink.plot.bars import Bar, bars
-
-        drawn = [
-            Bar(name.replace("-", " "), transfer.rounds.mean, transfer.rounds.half_width, _bound(name))
-            for name, transfer in found.items()
-        ]
-        x_label = "transmissions of what came last (a round trip between two)"
-        return bars(drawn, x_label=x_label, bound_words="worst packet of ideal selective repeat with so many copies")
+    drawn = [
+        Bar(name.replace("-", " "), transfer.rounds.mean, transfer.rounds.half_width, _bound(name))
+        for name, transfer in found.items()
+    ]
+    x_label = "transmissions of what came last (a round trip between two)"
 
     caption = "Mean of the runs with 95 % intervals; marks: the mean number of rounds for the worst packet."
-    return Drawing(item, heading, caption, draw)
+    return Drawing(
+        item,
+        heading,
+        caption,
+        lambda: bars(drawn, x_label=x_label, bound_words="worst packet of ideal selective repeat with so many copies"),
+    )
 
 
 def _bound(name: str) -> float:

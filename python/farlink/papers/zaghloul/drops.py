@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -172,25 +172,21 @@ def _of_model(goodput: Mapping[str, Estimate]) -> list[Check]:
     ]
 
 
-def _of_variants(goodput: Mapping[str, Estimate], timeouts: Mapping[str, Estimate]) -> list[Check]:
+def _of_variants(goodput: Mapping[str, Estimate], timeouts: Mapping[str, Estimate]) -> Iterator[Check]:
     """Goodput over twelve hours beside that of the transfers of table 6.1."""
     slowest, fastest = _measured_kbps()
-    checks = []
     for words in _VARIANTS:
         often = f" ({timeouts[words].mean:.2f})" if math.isfinite(timeouts[words].mean) else ""
-        checks.append(
-            claimed(
-                "drops",
-                f"{words}{often}: goodput, kb/s",
-                f"{slowest:.1f} to {fastest:.1f}",
-                goodput[words],
-                at_least=slowest,
-                at_most=fastest,
-                rule="printed: of the four transfers of table 6.1, as measured; agrees between the slowest and the fastest. In "
-                "brackets: timeouts per drop",
-            )
+        yield claimed(
+            "drops",
+            f"{words}{often}: goodput, kb/s",
+            f"{slowest:.1f} to {fastest:.1f}",
+            goodput[words],
+            at_least=slowest,
+            at_most=fastest,
+            rule="printed: of the four transfers of table 6.1, as measured; agrees between the slowest and the fastest. In "
+            "brackets: timeouts per drop",
         )
-    return checks
 
 
 def _measured_kbps() -> tuple[float, float]:

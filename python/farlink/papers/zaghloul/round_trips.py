@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -118,9 +118,8 @@ def _ping(words: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _three_packets(bench: Workbench) -> list[Check]:
+def _three_packets(bench: Workbench) -> Iterator[Check]:
     """Three packets in each modem and none elsewhere, without drops."""
-    checks = []
     for printed, words, repeats in (("15", "channel without errors", False), ("19.5", "T_MP = 6.5 s", True)):
         # As many segments as the lines hold, so that nothing waits before them.
         window = 3 * _LINKS
@@ -140,8 +139,7 @@ def _three_packets(bench: Workbench) -> list[Check]:
         )
         verdict = number(value, printed, relative=_NEAR)
         cell = f"section 4.1.6, window of 18 segments over six lines, {words}: round trip, s"
-        checks.append(Check("figures-4.5-4.6", cell, float(printed), "packet", value, verdict, note))
-    return checks
+        yield Check("figures-4.5-4.6", cell, float(printed), "packet", value, verdict, note)
 
 
 def _moments(words: str, kind: str, runs: list[Floats], note: str) -> list[Check]:

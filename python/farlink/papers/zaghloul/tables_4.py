@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from farlink.papers.check import Check, claimed
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
 from farlink.papers.zaghloul.transfers import MODELS, RTT_S, TIMEOUT_S, WINDOW_SEGMENTS, Path, Point, simulated
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.curves import Line
+from farlink.plot.lines import lines
 
 LOSSES = (0.01, 0.03, 0.05, 0.08, 0.1)
 INDEPENDENT = Path("independent", 2, WINDOW_SEGMENTS)
@@ -178,32 +176,27 @@ def _length(table: Table) -> str:
 
 
 def _drawing(table: Table, times: Mapping[Point, Estimate]) -> Drawing:
-    def draw() -> Figure:
-        from farlink.plot.curves import Line
-        from farlink.plot.lines import lines
-
-        drawn = []
-        for look, (key, printed) in enumerate((("sikdar", table.sikdar), ("padhye", table.padhye))):
-            name = MODELS[key].name.split(",")[0]
-            errors = []
-            for loss, time in zip(LOSSES, _predicted(key, table, INDEPENDENT), strict=True):
-                truth = times[table.segments, loss]
-                errors.append((100 * loss, abs(time / truth.mean - 1), time / truth.mean**2 * truth.half_width))
-            drawn.append(Line(f"{name}, farlink", errors, look=look))
-            drawn.append(
-                Line(
-                    f"{name}, printed",
-                    [(100 * loss, value, 0.0) for loss, value in zip(LOSSES, printed, strict=True)],
-                    look=look,
-                    is_second=True,
-                )
+    drawn = []
+    for look, (key, printed) in enumerate((("sikdar", table.sikdar), ("padhye", table.padhye))):
+        name = MODELS[key].name.split(",")[0]
+        errors = []
+        for loss, time in zip(LOSSES, _predicted(key, table, INDEPENDENT), strict=True):
+            truth = times[table.segments, loss]
+            errors.append((100 * loss, abs(time / truth.mean - 1), time / truth.mean**2 * truth.half_width))
+        drawn.append(Line(f"{name}, farlink", errors, look=look))
+        drawn.append(
+            Line(
+                f"{name}, printed",
+                [(100 * loss, value, 0.0) for loss, value in zip(LOSSES, printed, strict=True)],
+                look=look,
+                is_second=True,
             )
-        return lines(drawn, x_label="packet loss (%)", y_label="relative error", is_y_log=True)
+        )
 
     return Drawing(
         table.key.replace(".", "-"),
         f"Errors of two models for {table.words} transfers",
         f"{table.segments} segments, independent losses, RTT {RTT_S:g} s, timeout {TIMEOUT_S:g} s, a window of "
         f"{WINDOW_SEGMENTS} segments, beside the packet engine; printed: beside ns, with settings that are not.",
-        draw,
+        lambda: lines(drawn, x_label="packet loss (%)", y_label="relative error", is_y_log=True),
     )

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive
+from farlink.models.parameters import FirstLossRate, LargestWindow, RoundTripTime, SegmentsPerAck
+from farlink.models.ranges import Floats, at_least, floats, positive
 
 # Stands for no loss where the equations divide by it: the window limit then rules to the last bit.
 NO_LOSS = 1e-200
@@ -20,27 +21,15 @@ AtLoss = tuple[Floats, Floats, NDArray[np.bool_]]
 
 
 @checked_arguments
-def mean_window(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0) -> Floats:
+def mean_window(loss_rate: FirstLossRate, *, segments_per_ack: SegmentsPerAck = 2.0) -> Floats:
     r"""Mean window at the end of a period between two losses, without a limit.
 
     .. math:: E[W_u] = \frac{2 + b}{3 b} + \sqrt{\frac{8 (1 - p)}{3 b p} + \left( \frac{2 + b}{3 b} \right)^2}
-
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1). Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1: 2 with delayed acknowledgements.
 
     Returns
     -------
     ndarray
         Window in segments, of the broadcast shape; infinite without loss.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -51,14 +40,16 @@ def mean_window(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0) -> F
     >>> mean_window([1e-4, 1e-2]).round(1)
     array([116.1,  12.2])
     """
-    loss, per_ack = from_0_to_below_1(loss_rate=loss_rate), at_least(1, segments_per_ack=segments_per_ack)
+    loss, per_ack = floats(loss_rate), floats(segments_per_ack)
     offset = (2 + per_ack) / (3 * per_ack)
     with np.errstate(divide="ignore"):
         return np.asarray(offset + np.sqrt(8 * (1 - loss) / (3 * per_ack * loss) + offset**2))
 
 
 @checked_arguments
-def period_segments(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, window_segments: ArrayLike = np.inf) -> Floats:
+def period_segments(
+    loss_rate: ArrayLike, *, segments_per_ack: SegmentsPerAck = 2.0, window_segments: LargestWindow = np.inf
+) -> Floats:
     r"""Mean number of segments sent between two losses that duplicate acknowledgements show.
 
     .. math:: E[Y] = \frac{1 - p}{p} + \min(E[W_u], W_{max})
@@ -67,20 +58,11 @@ def period_segments(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, 
     ----------
     loss_rate
         Probability :math:`p` that a segment is the first of its round to be lost, in (0, 1). Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1; all parameters are broadcast against each other.
 
     Returns
     -------
     ndarray
         Segments, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -96,7 +78,9 @@ def period_segments(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, 
 
 
 @checked_arguments
-def period_rounds(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, window_segments: ArrayLike = np.inf) -> Floats:
+def period_rounds(
+    loss_rate: ArrayLike, *, segments_per_ack: SegmentsPerAck = 2.0, window_segments: LargestWindow = np.inf
+) -> Floats:
     r"""Mean number of rounds between two losses that duplicate acknowledgements show.
 
     .. math::
@@ -109,20 +93,11 @@ def period_rounds(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, wi
     ----------
     loss_rate
         Probability :math:`p` that a segment is the first of its round to be lost, in (0, 1). Any shape.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1; all parameters are broadcast against each other.
 
     Returns
     -------
     ndarray
         Rounds, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -138,7 +113,7 @@ def period_rounds(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, wi
     array([53.3, 70.7])
     """
     loss, window, is_limited = window_at_loss(positive(loss_rate=loss_rate), segments_per_ack, window_segments)
-    per_ack = at_least(1, segments_per_ack=segments_per_ack)
+    per_ack = floats(segments_per_ack)
     offset = (2 + per_ack) / 6
     free = offset + np.sqrt(2 * per_ack * (1 - loss) / (3 * loss) + offset**2) + 1
     return np.asarray(np.where(is_limited, per_ack / 8 * window + (1 - loss) / (loss * window) + 2, free))
@@ -146,32 +121,20 @@ def period_rounds(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, wi
 
 @checked_arguments
 def throughput_without_timeouts(
-    loss_rate: ArrayLike, *, rtt_s: ArrayLike, segments_per_ack: ArrayLike = 2.0, window_segments: ArrayLike = np.inf
+    loss_rate: FirstLossRate,
+    *,
+    rtt_s: RoundTripTime,
+    segments_per_ack: SegmentsPerAck = 2.0,
+    window_segments: LargestWindow = np.inf,
 ) -> Floats:
     r"""Rate of a connection whose losses all show by duplicate acknowledgements.
 
     .. math:: B_{NT} = \frac{E[Y]}{E[A]}
 
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1). Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1.
-
     Returns
     -------
     ndarray
         Segments per second, of the broadcast shape; infinite without loss and limit.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -186,7 +149,7 @@ def throughput_without_timeouts(
     >>> throughput_without_timeouts([0.0, 5e-4], rtt_s=19.0, window_segments=33.1).round(3)
     array([1.742, 1.513])
     """
-    loss, rtt = from_0_to_below_1(loss_rate=loss_rate), positive(rtt_s=rtt_s)
+    loss, rtt = floats(loss_rate), floats(rtt_s)
     some = np.maximum(loss, NO_LOSS)
     sizes = {"segments_per_ack": segments_per_ack, "window_segments": window_segments}
     rate = period_segments(some, **sizes) / (period_rounds(some, **sizes) * rtt)

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive
+from farlink.models.parameters import FirstLossRate, FirstTimeout, LargestWindow, Probabilities, RoundTripTime, SegmentsPerAck
+from farlink.models.ranges import Floats, at_least, floats
 from farlink.models.tcp_latency.padhye.period import NO_LOSS, period_rounds, window_at_loss
 from farlink.models.tcp_latency.timeout import backoff_factor
 
 
 @checked_arguments
-def timeout_share(loss_rate: ArrayLike, *, window_segments: ArrayLike, approximate: bool = False) -> Floats:
+def timeout_share(loss_rate: FirstLossRate, *, window_segments: ArrayLike, approximate: bool = False) -> Probabilities:
     r"""Probability that a loss shows by a timeout.
 
     .. math::
@@ -22,22 +23,10 @@ def timeout_share(loss_rate: ArrayLike, *, window_segments: ArrayLike, approxima
 
     Parameters
     ----------
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1). Any shape.
     window_segments
         Window :math:`w` in which the loss comes, in segments, at least 1; broadcast against `loss_rate`.
     approximate
         Take :math:`3 / w`, which is the limit for rare losses.
-
-    Returns
-    -------
-    ndarray
-        Probability, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------
@@ -48,7 +37,7 @@ def timeout_share(loss_rate: ArrayLike, *, window_segments: ArrayLike, approxima
     >>> timeout_share([1e-6, 0.02], window_segments=16).round(4)
     array([0.1875, 0.2592])
     """
-    loss, window = from_0_to_below_1(loss_rate=loss_rate), at_least(1, window_segments=window_segments)
+    loss, window = floats(loss_rate), at_least(1, window_segments=window_segments)
     if approximate:
         return np.asarray(np.minimum(1.0, 3 / window) + 0 * loss)
     # 1 - (1 - p)^n by expm1 and log1p, for losses too rare for the difference.
@@ -60,12 +49,12 @@ def timeout_share(loss_rate: ArrayLike, *, window_segments: ArrayLike, approxima
 
 @checked_arguments
 def send_rate(
-    loss_rate: ArrayLike,
+    loss_rate: FirstLossRate,
     *,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
-    window_segments: ArrayLike = np.inf,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    segments_per_ack: SegmentsPerAck = 2.0,
+    window_segments: LargestWindow = np.inf,
 ) -> Floats:
     r"""Rate at which a long connection sends, the full model.
 
@@ -74,28 +63,10 @@ def send_rate(
         B(p) = \frac{\frac{1 - p}{p} + W + \frac{\hat{Q}(W)}{1 - p}}
         {E[A] + \hat{Q}(W)\, T_0 \frac{f(p)}{1 - p}}, \qquad W = \min(E[W_u], W_{max})
 
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1). Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1.
-
     Returns
     -------
     ndarray
         Segments per second, retransmissions included, of the broadcast shape; infinite without loss and limit.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -117,12 +88,12 @@ def send_rate(
 
 @checked_arguments
 def throughput(
-    loss_rate: ArrayLike,
+    loss_rate: FirstLossRate,
     *,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
-    window_segments: ArrayLike = np.inf,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    segments_per_ack: SegmentsPerAck = 2.0,
+    window_segments: LargestWindow = np.inf,
 ) -> Floats:
     r"""Rate at which the segments of a long connection arrive, the full model.
 
@@ -131,28 +102,10 @@ def throughput(
         T(p) = \frac{\frac{1 - p}{p} + \frac{W}{2} + \hat{Q}(W)}
         {E[A] + \hat{Q}(W)\, T_0 \frac{f(p)}{1 - p}}, \qquad W = \min(E[W_u], W_{max})
 
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1). Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1.
-
     Returns
     -------
     ndarray
         Segments per second, of the broadcast shape; infinite without loss and limit.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -173,12 +126,12 @@ def throughput(
 
 @checked_arguments
 def send_rate_approximate(
-    loss_rate: ArrayLike,
+    loss_rate: FirstLossRate,
     *,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    segments_per_ack: ArrayLike = 2.0,
-    window_segments: ArrayLike = np.inf,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    segments_per_ack: SegmentsPerAck = 2.0,
+    window_segments: LargestWindow = np.inf,
 ) -> Floats:
     r"""Rate at which a long connection sends, the approximate model.
 
@@ -187,28 +140,10 @@ def send_rate_approximate(
         B(p) \approx \min \left( \frac{W_{max}}{RTT}, \frac{1}{RTT \sqrt{\frac{2 b p}{3}}
         + T_0 \min \left( 1, 3 \sqrt{\frac{3 b p}{8}} \right) p\, (1 + 32 p^2)} \right)
 
-    Parameters
-    ----------
-    loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1). Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    timeout_s
-        First timeout of a sequence :math:`T_0`, in s, positive.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, at least 1.
-    window_segments
-        Largest window :math:`W_{max}`, in segments, at least 1.
-
     Returns
     -------
     ndarray
         Segments per second, of the broadcast shape; infinite without loss and limit.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -225,10 +160,10 @@ def send_rate_approximate(
     >>> send_rate_approximate([0.0, 1e-3, 1e-2, 0.1], rtt_s=0.5, timeout_s=2.0, window_segments=70).round(2)
     array([140.  ,  54.28,  15.89,   2.5 ])
     """
-    loss, rtt = from_0_to_below_1(loss_rate=loss_rate), positive(rtt_s=rtt_s)
-    per_ack, window = at_least(1, segments_per_ack=segments_per_ack), at_least(1, window_segments=window_segments)
+    loss, rtt = floats(loss_rate), floats(rtt_s)
+    per_ack, window = floats(segments_per_ack), floats(window_segments)
     waits = np.minimum(1, 3 * np.sqrt(3 * per_ack * loss / 8)) * loss * (1 + 32 * loss**2)
-    spent = rtt * np.sqrt(2 * per_ack * loss / 3) + positive(timeout_s=timeout_s) * waits
+    spent = rtt * np.sqrt(2 * per_ack * loss / 3) + floats(timeout_s) * waits
     with np.errstate(divide="ignore"):
         return np.asarray(np.minimum(window / rtt, 1 / spent))
 
@@ -242,7 +177,7 @@ def _rate(
     *,
     is_sent: bool,
 ) -> Floats:
-    loss, rtt, first = from_0_to_below_1(loss_rate=loss_rate), positive(rtt_s=rtt_s), positive(timeout_s=timeout_s)
+    loss, rtt, first = floats(loss_rate), floats(rtt_s), floats(timeout_s)
     some, window, _ = window_at_loss(np.maximum(loss, NO_LOSS), segments_per_ack, window_segments)
     share = timeout_share(some, window_segments=window)
     segments = (1 - some) / some + (window + share / (1 - some) if is_sent else window / 2 + share)

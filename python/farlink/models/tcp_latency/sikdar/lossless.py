@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments
-from farlink.models.ranges import Floats, positive, whole
+from farlink.models.parameters import RoundTripTime, Seconds, WholeLargestWindow, WholeSegmentsPerAck
+from farlink.models.ranges import Floats, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.packet_sums import (
     PacketSum,
     rounds_for_segments,
@@ -16,7 +17,7 @@ from farlink.models.tcp_latency.sikdar.packet_sums import (
 
 
 @checked_arguments
-def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_sum: PacketSum = "whole") -> Floats:
+def lossless_rounds(segments: ArrayLike, *, window_segments: WholeLargestWindow, packet_sum: PacketSum = "whole") -> Floats:
     r"""Rounds of a transfer that loses nothing.
 
     .. math::
@@ -29,8 +30,6 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
     ----------
     segments
         Segments of the transfer :math:`N`, whole, not negative. Any shape.
-    window_segments
-        Largest window :math:`W_{max}`, whole, in segments, at least 1; broadcast against `segments`.
     packet_sum
         ``"printed"`` is the equation with eq. (17); ``"whole"`` and ``"closed"`` take the windows up to the limit from eq.
         (16) and count the rounds: :math:`pkt^{-1}(N)` while :math:`w(n) < W_{max}`, and :math:`W_{max}` segments a round from
@@ -40,11 +39,6 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
     -------
     ndarray
         Whole rounds, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range, or there is no such sum.
 
     Notes
     -----
@@ -62,7 +56,7 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
     >>> lossless_rounds([1, 10, 100, 1000], window_segments=40, packet_sum="printed")
     array([ 1.,  4., 10., 31.])
     """
-    number, limit = whole(0, segments=segments), whole(1, window_segments=window_segments)
+    number, limit = whole(0, segments=segments), whole_numbers(window_segments)
     reached = rounds_to_window(limit)
     if packet_sum == "printed":
         exponential = segments_in_rounds(reached, packet_sum=packet_sum) + limit
@@ -75,7 +69,11 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
 
 @checked_arguments
 def linear_rounds(
-    segments: ArrayLike, *, first_window_segments: ArrayLike, window_segments: ArrayLike, segments_per_ack: ArrayLike = 2
+    segments: ArrayLike,
+    *,
+    first_window_segments: ArrayLike,
+    window_segments: WholeLargestWindow,
+    segments_per_ack: WholeSegmentsPerAck = 2,
 ) -> Floats:
     r"""Rounds of congestion avoidance that so many segments take, :math:`t_{lin}(a, n)`.
 
@@ -87,20 +85,11 @@ def linear_rounds(
         Segments :math:`a`, whole, not negative. Any shape.
     first_window_segments
         Window of the first round :math:`n`, whole, in segments, at least 1; all parameters are broadcast against each other.
-    window_segments
-        Largest window :math:`W_{max}`, whole, in segments, at least 1.
-    segments_per_ack
-        Segments that an acknowledgement answers, :math:`b`, whole, at least 1.
 
     Returns
     -------
     ndarray
         Whole rounds, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -118,7 +107,7 @@ def linear_rounds(
     array([ 0.,  1.,  2.,  3., 15.])
     """
     number, first = whole(0, segments=segments), whole(1, first_window_segments=first_window_segments)
-    limit, per_ack = whole(1, window_segments=window_segments), whole(1, segments_per_ack=segments_per_ack)
+    limit, per_ack = whole_numbers(window_segments), whole_numbers(segments_per_ack)
     first = np.minimum(first, limit)
     # Greatest m with b (m n + m (m - 1) / 2) <= a, and no more steps than lead to the limit.
     lead = first - 0.5
@@ -129,29 +118,17 @@ def linear_rounds(
 
 
 @checked_arguments
-def lossless_s(segments: ArrayLike, *, rtt_s: ArrayLike, window_segments: ArrayLike, packet_sum: PacketSum = "whole") -> Floats:
+def lossless_s(
+    segments: ArrayLike, *, rtt_s: RoundTripTime, window_segments: WholeLargestWindow, packet_sum: PacketSum = "whole"
+) -> Seconds:
     r"""Time of a transfer that loses nothing, without set-up and the first delayed acknowledgement.
 
     Parameters
     ----------
     segments
         Segments of the transfer, whole, not negative. Any shape.
-    rtt_s
-        Round-trip time, in s, positive; all parameters are broadcast against each other.
-    window_segments
-        Largest window, whole, in segments, at least 1.
     packet_sum
         How the segments of slow start are counted; see `lossless_rounds`.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range, or there is no such sum.
 
     References
     ----------
@@ -162,4 +139,4 @@ def lossless_s(segments: ArrayLike, *, rtt_s: ArrayLike, window_segments: ArrayL
     >>> lossless_s([1, 100], rtt_s=0.5, window_segments=40)
     array([0.5, 5. ])
     """
-    return positive(rtt_s=rtt_s) * lossless_rounds(segments, window_segments=window_segments, packet_sum=packet_sum)
+    return floats(rtt_s) * lossless_rounds(segments, window_segments=window_segments, packet_sum=packet_sum)

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.arguments import checked_arguments, refused
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
+from farlink.models.parameters import FirstTimeout, RepeatLossRate, RoundTripTime, Seconds, SegmentLossRate, WholeLargestWindow
+from farlink.models.ranges import Floats, at_least, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.recovery import LossPattern, Variant, recover
-from farlink.models.tcp_latency.sikdar.single_loss import SEGMENTS_PER_ACK, known_losses, rounds_after, single_loss_s
+from farlink.models.tcp_latency.sikdar.single_loss import SEGMENTS_PER_ACK, rounds_after, single_loss_s
 from farlink.models.tcp_latency.timeout import sequence_mean_s
 
 
 @checked_arguments
-def losses_if_several(segments: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
+def losses_if_several(segments: ArrayLike, *, loss_rate: SegmentLossRate) -> Floats:
     r"""Mean number of losses of transfers that have at least two.
 
     .. math:: E[M | M \ge 2] = \frac{N p - N p (1 - p)^{N - 1}}{1 - (1 - p)^N - N p (1 - p)^{N - 1}}, \quad M \sim B(N, p)
@@ -27,25 +28,18 @@ def losses_if_several(segments: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
     ----------
     segments
         Segments of the transfer :math:`N`, at least 2. Any shape.
-    loss_rate
-        Probability :math:`p` that a segment is lost, in [0, 1); broadcast against `segments`.
 
     Returns
     -------
     ndarray
         Losses, at least 2, of the broadcast shape.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Examples
     --------
     >>> losses_if_several([2, 100, 1000], loss_rate=0.01).round(2)
     array([ 2.  ,  2.39, 10.  ])
     """
-    number, loss = np.broadcast_arrays(at_least(2, segments=segments), from_0_to_below_1(loss_rate=loss_rate))
+    number, loss = np.broadcast_arrays(at_least(2, segments=segments), floats(loss_rate))
     mean = number * loss
     # For rare losses both differences vanish; their ratio tends to 2.
     kept = np.log1p(-loss)
@@ -60,13 +54,13 @@ def losses_if_several(segments: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
 def between_losses_s(
     distance_segments: ArrayLike,
     *,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    window_segments: ArrayLike,
+    loss_rate: RepeatLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    window_segments: WholeLargestWindow,
     variant: Variant = "reno",
     losses: LossPattern = "correlated",
-) -> Floats:
+) -> Seconds:
     r"""Mean time from a loss to the next, if losses come at equal distances, :math:`t_{M\_loss}(D)`.
 
     The window at a loss is the one that grows from its half in :math:`D` segments, :math:`\sqrt{8 D / (3 b)}`, or the
@@ -76,28 +70,10 @@ def between_losses_s(
     ----------
     distance_segments
         Segments from a loss to the next :math:`D`, at least 1. Any shape.
-    loss_rate
-        Probability that a retransmission after a timeout is lost, in [0, 1); all parameters are broadcast against each other.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence, in s, positive.
-    window_segments
-        Largest window, whole, in segments, at least 1.
     variant
         Version of TCP: ``"tahoe"``, ``"reno"`` or ``"sack"``.
     losses
         ``"correlated"``: the rest of the round is lost, too; ``"independent"``: only that segment.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -109,8 +85,6 @@ def between_losses_s(
     >>> between_losses_s([10, 100, 1000], variant="sack", **setting).round(2)
     array([ 3.91,  8.65, 24.2 ])
     """
-    positive(timeout_s=timeout_s)
-    known_losses(losses)
     waits = sequence_mean_s(loss_rate, timeout_s=timeout_s)
 
     def mean(distance: float, limit: int, rtt: float, wait: float) -> float:
@@ -124,7 +98,7 @@ def between_losses_s(
         rounds = recovery.rounds + rounds_after(recovery, left=left, limit=np.full_like(before, limit))
         return float(np.mean(rounds) * rtt + np.mean(recovery.has_timeout) * wait)
 
-    parts = (at_least(1, distance_segments=distance_segments), whole(1, window_segments=window_segments), positive(rtt_s=rtt_s))
+    parts = (at_least(1, distance_segments=distance_segments), whole_numbers(window_segments), floats(rtt_s))
     return np.asarray(np.vectorize(mean, otypes=[np.float64])(*parts, waits))
 
 
@@ -133,10 +107,10 @@ def multiple_losses_s(
     segments: ArrayLike,
     *,
     loss_count: ArrayLike,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    window_segments: ArrayLike,
+    loss_rate: RepeatLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    window_segments: WholeLargestWindow,
     variant: Variant = "reno",
     losses: LossPattern = "correlated",
     as_printed: bool = False,
@@ -154,14 +128,6 @@ def multiple_losses_s(
     loss_count
         Losses :math:`M`, from 2 to `segments`; all parameters are broadcast against each other. It may be a mean, as that of
         `losses_if_several`.
-    loss_rate
-        Probability that a retransmission after a timeout is lost, in [0, 1).
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence, in s, positive.
-    window_segments
-        Largest window, whole, in segments, at least 1.
     variant
         Version of TCP: ``"tahoe"``, ``"reno"`` or ``"sack"``.
     losses
@@ -173,11 +139,6 @@ def multiple_losses_s(
     -------
     ndarray
         Time in s, of the broadcast shape, without set-up and the first delayed acknowledgement.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     References
     ----------

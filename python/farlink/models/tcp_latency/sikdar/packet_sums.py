@@ -46,11 +46,6 @@ def window_in_round(rounds: ArrayLike, *, is_whole: bool = False) -> Floats:
     ndarray
         Window in segments, of the shape of `rounds`.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     Notes
     -----
     For two segments per acknowledgement and a first window of one.
@@ -91,11 +86,6 @@ def segments_in_rounds(rounds: ArrayLike, *, packet_sum: PacketSum = "whole") ->
     ndarray
         Segments, of the shape of `rounds`.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range, or there is no such sum.
-
     References
     ----------
     Sikdar et al.; Zaghloul, eq. (17).
@@ -106,7 +96,7 @@ def segments_in_rounds(rounds: ArrayLike, *, packet_sum: PacketSum = "whole") ->
     [115.2, 127.8, 122.0]
     """
     number = whole(0, rounds=rounds)
-    if _known(packet_sum) == "whole":
+    if packet_sum == "whole":
         if np.any(number > _MOST_ROUNDS):
             raise refused("rounds", f"be at most {_MOST_ROUNDS} for whole windows", rounds)
         return np.asarray(_SUMS[number])
@@ -136,11 +126,6 @@ def rounds_for_segments(segments: ArrayLike, *, packet_sum: PacketSum = "whole")
     ndarray
         Whole rounds, of the shape of `segments`.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range, or there is no such sum.
-
     References
     ----------
     Sikdar et al.; Zaghloul, eq. (21), first case.
@@ -153,7 +138,7 @@ def rounds_for_segments(segments: ArrayLike, *, packet_sum: PacketSum = "whole")
     array([ 1., 11., 11.])
     """
     number = at_least(0, segments=segments)
-    if _known(packet_sum) == "whole":
+    if packet_sum == "whole":
         return np.asarray(np.searchsorted(_SUMS, number, side="left").astype(np.float64))
     if packet_sum == "closed":
         rounds = 2 * np.log2(1 + number / _FACTOR)
@@ -179,11 +164,6 @@ def rounds_to_window(window_segments: ArrayLike) -> Floats:
     ndarray
         Number of the round, at least 1, of the shape of `window_segments`.
 
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
-
     References
     ----------
     Sikdar et al.; Zaghloul, eq. (19).
@@ -195,12 +175,6 @@ def rounds_to_window(window_segments: ArrayLike) -> Floats:
     """
     limit = at_least(1, window_segments=window_segments)
     return np.asarray(np.maximum(1.0, np.ceil(2 * np.log2(2 * limit / (1 + math.sqrt(2))) - 1e-9)))
-
-
-def _known(packet_sum: PacketSum) -> PacketSum:
-    if packet_sum not in ("whole", "closed", "printed"):
-        raise refused("packet_sum", 'be "whole", "closed" or "printed"', packet_sum)
-    return packet_sum
 
 
 _SUMS = np.concatenate([[0.0], np.cumsum(window_in_round(np.arange(1, _MOST_ROUNDS + 1), is_whole=True))])

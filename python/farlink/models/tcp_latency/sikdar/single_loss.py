@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from farlink.arguments import checked_arguments, refused
-from farlink.models.ranges import Floats, positive, whole
+from farlink.arguments import checked_arguments
+from farlink.models.parameters import FirstTimeout, RepeatLossRate, RoundTripTime, WholeLargestWindow
+from farlink.models.ranges import Floats, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.lossless import linear_rounds, lossless_rounds
 from farlink.models.tcp_latency.sikdar.packet_sums import (
     rounds_for_segments,
@@ -19,14 +20,6 @@ from farlink.models.tcp_latency.timeout import sequence_mean_s
 
 # Segments that an acknowledgement answers, for which the law of slow start holds.
 SEGMENTS_PER_ACK = 2
-
-
-@checked_arguments
-def known_losses(losses: LossPattern) -> LossPattern:
-    """The pattern of losses, refused if there is none of that name."""
-    if losses not in ("correlated", "independent"):
-        raise refused("losses", 'be "correlated" or "independent"', losses)
-    return losses
 
 
 @checked_arguments
@@ -50,10 +43,10 @@ def rounds_after(recovery: Recovery, *, left: Whole, limit: Whole) -> Floats:
 def single_loss_s(
     segments: ArrayLike,
     *,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    window_segments: ArrayLike,
+    loss_rate: RepeatLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    window_segments: WholeLargestWindow,
     variant: Variant = "reno",
     losses: LossPattern = "correlated",
 ) -> Floats:
@@ -69,14 +62,6 @@ def single_loss_s(
     ----------
     segments
         Segments of the transfer :math:`N`, whole, at least 1. Any shape.
-    loss_rate
-        Probability that a retransmission after a timeout is lost, in [0, 1); all parameters are broadcast against each other.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence, in s, positive.
-    window_segments
-        Largest window, whole, in segments, at least 1.
     variant
         Version of TCP: ``"tahoe"``, ``"reno"`` or ``"sack"``.
     losses
@@ -86,11 +71,6 @@ def single_loss_s(
     -------
     ndarray
         Time in s, of the broadcast shape, without set-up and the first delayed acknowledgement.
-
-    Raises
-    ------
-    ValueError
-        If a value lies outside its range.
 
     Notes
     -----
@@ -112,15 +92,13 @@ def single_loss_s(
     reno [ 5.09 11.05]
     sack [5.09 9.94]
     """
-    positive(timeout_s=timeout_s)
-    known_losses(losses)
     waits = sequence_mean_s(loss_rate, timeout_s=timeout_s)
 
     def mean(number: int, limit: int, rtt: float, wait: float) -> float:
         rounds, timeouts = _every_place(number, limit, variant, losses)
         return float(np.mean(rounds) * rtt + np.mean(timeouts) * wait)
 
-    parts = (whole(1, segments=segments), whole(1, window_segments=window_segments), positive(rtt_s=rtt_s), waits)
+    parts = (whole(1, segments=segments), whole_numbers(window_segments), floats(rtt_s), waits)
     return np.asarray(np.vectorize(mean, otypes=[np.float64])(*parts))
 
 

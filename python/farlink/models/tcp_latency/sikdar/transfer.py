@@ -7,15 +7,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from farlink.arguments import checked_arguments, refused
+from farlink.arguments import checked_arguments
 from farlink.errors import ArgumentError
-from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
+from farlink.models.parameters import DelayedAckTime, FirstTimeout, RoundTripTime, Seconds, SegmentLossRate, WholeLargestWindow
+from farlink.models.ranges import Floats, floats, whole, whole_numbers
 from farlink.models.tcp_latency.sikdar.lossless import lossless_s
 from farlink.models.tcp_latency.sikdar.multiple_losses import losses_if_several, multiple_losses_s
 from farlink.models.tcp_latency.sikdar.packet_sums import PacketSum
 from farlink.models.tcp_latency.sikdar.recovery import LossPattern, Variant, Whole
 from farlink.models.tcp_latency.sikdar.recursion import MOST_SEGMENTS, MOST_WINDOW, times_s
-from farlink.models.tcp_latency.sikdar.single_loss import SEGMENTS_PER_ACK, known_losses, single_loss_s
+from farlink.models.tcp_latency.sikdar.single_loss import SEGMENTS_PER_ACK, single_loss_s
 from farlink.models.tcp_latency.slow_start import DELAYED_ACK_S
 from farlink.models.tcp_latency.timeout import sequence_mean_s
 
@@ -26,17 +27,17 @@ Method = Literal["recursion", "equation"]
 def transfer_time_s(
     segments: ArrayLike,
     *,
-    loss_rate: ArrayLike,
-    rtt_s: ArrayLike,
-    timeout_s: ArrayLike,
-    window_segments: ArrayLike,
+    loss_rate: SegmentLossRate,
+    rtt_s: RoundTripTime,
+    timeout_s: FirstTimeout,
+    window_segments: WholeLargestWindow,
     variant: Variant = "reno",
     losses: LossPattern = "correlated",
-    delayed_ack_s: ArrayLike = DELAYED_ACK_S["bsd"],
+    delayed_ack_s: DelayedAckTime = DELAYED_ACK_S["bsd"],
     method: Method = "recursion",
     packet_sum: PacketSum = "whole",
     as_printed: bool = False,
-) -> Floats:
+) -> Seconds:
     r"""Mean time of a transfer from its first segment to its last acknowledgement; set-up comes on top.
 
     .. math::
@@ -48,20 +49,10 @@ def transfer_time_s(
     ----------
     segments
         Segments of the transfer :math:`N`, whole, at least 1. Any shape.
-    loss_rate
-        Probability :math:`p` that a segment is lost, in [0, 1); all parameters are broadcast against each other.
-    rtt_s
-        Round-trip time, in s, positive.
-    timeout_s
-        First timeout of a sequence, in s, positive.
-    window_segments
-        Largest window, whole, in segments, at least 1.
     variant
         Version of TCP: ``"tahoe"``, ``"reno"`` or ``"sack"``.
     losses
         ``"correlated"``: behind a loss the rest of the round is lost, too; ``"independent"``: every segment for itself.
-    delayed_ack_s
-        Mean delay of the first segment's acknowledgement, in s, not negative.
     method
         ``"recursion"`` is exact for the rounds of this model, with any number of losses; ``"equation"`` is the equation above.
     packet_sum
@@ -69,11 +60,6 @@ def transfer_time_s(
     as_printed
         With ``"equation"``: weigh the single loss by :math:`p (1 - p)^{N - 1}`, which is the probability of a loss at one given
         place, and take :math:`M - 2` distances between :math:`M` losses.
-
-    Returns
-    -------
-    ndarray
-        Time in s, of the broadcast shape.
 
     Raises
     ------
@@ -101,12 +87,9 @@ def transfer_time_s(
     >>> transfer_time_s([1, 10, 1000], method="equation", **setting).round(2)
     array([  0.63,   2.41, 106.36])
     """
-    number, loss = whole(1, segments=segments), from_0_to_below_1(loss_rate=loss_rate)
-    delay, limit = at_least(0, delayed_ack_s=delayed_ack_s), whole(1, window_segments=window_segments)
-    rtt, first = positive(rtt_s=rtt_s), positive(timeout_s=timeout_s)
-    known_losses(losses)
-    if method not in ("recursion", "equation"):
-        raise refused("method", 'be "recursion" or "equation"', method)
+    number, loss = whole(1, segments=segments), floats(loss_rate)
+    delay, limit = floats(delayed_ack_s), whole_numbers(window_segments)
+    rtt, first = floats(rtt_s), floats(timeout_s)
     number, loss, rtt, first, limit = np.broadcast_arrays(number, loss, rtt, first, limit)
     if method == "recursion":
         return delay + _by_recursion(number, loss, rtt, first, limit, variant, losses)
