@@ -11,8 +11,8 @@ import cellular
 import cellular_lines as lines
 import cellular_studies
 import page
-from cellular_values import LEO_RATE, MAHIMAHI, of_availability, of_setting, of_starlink, of_streams, of_tcp
 from cellular_studies import Found
+from cellular_values import LEO_RATE, MAHIMAHI, of_availability, of_setting, of_starlink, of_streams, of_tcp
 
 from farlink.papers.estimate import Estimate
 from farlink.plot.style import COLOURS, MARKERS, name_places, new_figure
