@@ -4,7 +4,7 @@ use farlink_core::event::Abort;
 use farlink_core::protocol::arq::{Acknowledgement, ArqConfig, Flags, Incremental, Mode, TimerSide};
 use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
-use farlink_core::{Endpoint, Event, Rx, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Event, Packet, Rx, Stream, Time, Virtual};
 
 use super::network::{Fault, LONG, Network, ONE_WAY, transfer};
 use super::{count, whole};
@@ -278,7 +278,7 @@ fn parity_is_sent_instead_of_data_until_it_is_enough() {
     let sent: Vec<(u8, u32)> = network
         .sent(0, Flags::INCREMENTAL)
         .iter()
-        .map(|sent| (sent.2.increment, sent.2.payload_bytes + u32::from(sent.2.parity_bytes)))
+        .map(|sent| (sent.2.increment, sent.2.payload_bytes() + u32::from(sent.2.parity_bytes)))
         .collect();
     assert_eq!(sent, [(0, 10), (1, 4), (2, 4), (0, 10)]);
     assert_eq!(network.ends[0].counters().timeouts, 0);

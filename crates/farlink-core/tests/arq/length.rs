@@ -4,7 +4,7 @@ use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::arq::{AdaptiveLength, ArqConfig, Estimate, Flags, LengthRule, Mode};
 use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::units::PositiveSeconds;
-use farlink_core::{Endpoint, LinkHint, Time};
+use farlink_core::{Endpoint, LinkHint, Packet, Time};
 
 use super::count;
 use super::network::{Fault, LONG, Network};
@@ -36,7 +36,7 @@ fn genie() -> AdaptiveLength {
 /// Time, stream position and length of each data frame.
 fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
     let with_data = network.sent(0, Flags::DATA).into_iter().filter(|sent| sent.2.payload.0 > 0);
-    with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload_bytes)).collect()
+    with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload_bytes())).collect()
 }
 
 #[test]
