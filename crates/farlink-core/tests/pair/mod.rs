@@ -10,4 +10,4 @@ pub(crate) mod shared_host;
 
 pub(crate) use configs::{configs, count, scps_configs, small};
 pub(crate) use content::Content;
-pub(crate) use network::{Fault, ONE_WAY, Pair, Sent, faults, without_content};
+pub(crate) use network::{Fault, ONE_WAY, Pair, Sent, fault, faults, without_content};
