@@ -41,23 +41,8 @@ fn close(net: &mut Net, side: usize) {
     net.pump(side);
 }
 
-/// From now on, no segment reaches a side.
-pub(crate) fn cut_off(net: &mut Net, side: usize) {
-    net.delay = Box::new(move |_, from, _| if from == side { ONE_WAY } else { Time::NEVER });
-}
-
-pub(crate) fn cut_all(net: &mut Net) {
-    net.delay = Box::new(|_, _, _| Time::NEVER);
-}
-
-pub(crate) fn restore(net: &mut Net) {
-    net.delay = Box::new(|_, _, _| ONE_WAY);
-}
-
 pub(crate) fn wait(net: &mut Net, seconds: f64) {
-    let end = net.now + Time::from_secs_f64(seconds);
-    net.run_until(end);
-    net.now = end;
+    net.wait_until(net.now + Time::from_secs_f64(seconds));
 }
 
 pub(crate) fn packets(net: &Net, side: usize) -> Vec<Segment<Virtual>> {
@@ -124,7 +109,7 @@ fn a_simultaneous_opening_establishes_one_connection() {
 #[test]
 fn keep_alives_detect_a_vanished_peer() {
     let mut net = established(json!({ "keep_alive_s": 5, "give_up_after_s": 60 }));
-    cut_off(&mut net, 0);
+    net.is_cut[1] = true;
     let sent = packets(&net, 0).len();
     wait(&mut net, 50.0);
     assert!((9..=10).contains(&(packets(&net, 0).len() - sent)), "a question every five seconds");
@@ -150,7 +135,7 @@ fn a_live_peer_answers_keep_alives() {
 #[test]
 fn a_peer_that_never_answers_is_reported() {
     let mut net = net(json!({ "give_up_after_s": 100 }));
-    cut_all(&mut net);
+    net.is_cut = [true; 2];
     write(&mut net, 0, 100);
     wait(&mut net, 99.0);
     assert_eq!(net.events[0], []);
@@ -171,7 +156,7 @@ fn a_vanished_peer_with_a_closed_window_is_reported() {
         wait(&mut net, 300.0);
         let aborted = Event::Aborted(Abort::NoAnswer);
         assert!(!net.events[0].contains(&aborted), "{coded}: it answered all the time");
-        cut_all(&mut net);
+        net.is_cut = [true; 2];
         wait(&mut net, 50.0);
         assert!(!net.events[0].contains(&aborted), "{coded}: not before the time");
         wait(&mut net, 20.0);
@@ -208,10 +193,10 @@ fn a_connection_continues_after_an_outage_of_minutes() {
         let mut net = established(json!({ "give_up_after_s": 7200 }));
         write(&mut net, 0, 50_000);
         wait(&mut net, 0.005);
-        net.delay = Box::new(|_, _, _| Time::NEVER);
+        net.is_cut = [true; 2];
         write(&mut net, 0, 50_000);
         wait(&mut net, minutes * 60.0);
-        restore(&mut net);
+        net.is_cut = [false; 2];
         let back = net.now;
         while net.received[1] < 101_000 {
             assert!(net.step(Time::NEVER));
@@ -263,7 +248,7 @@ fn a_reader_that_paused_for_hours_does_not_block_the_sender() {
 fn forged_acknowledgements_are_ignored() {
     let mut net = net(json!({}));
     wait(&mut net, 100.0);
-    cut_all(&mut net);
+    net.is_cut = [true; 2];
     write(&mut net, 0, 1000);
     let data = packets(&net, 0)[0];
     let mack = Mack { echo: data.timestamp, window: 1000, is_from_start: true, is_to_end: true, ..Mack::default() };
@@ -300,7 +285,7 @@ fn forged_acknowledgements_are_ignored() {
 #[test]
 fn only_a_reset_for_a_sent_segment_is_accepted() {
     let mut net = established(json!({}));
-    cut_all(&mut net);
+    net.is_cut = [true; 2];
     write(&mut net, 0, 100);
     let sent = last_of(&net, 0, |segment| segment.mack.is_none());
     let reset = Segment { flags: Flags::RESET, payload: Virtual(0), ..sent };
@@ -336,12 +321,12 @@ fn a_listener_repeats_its_last_answer_until_the_listen_timeout() {
     let mut net = established(json!({ "listen_timeout_s": 60 }));
     close(&mut net, 1);
     wait(&mut net, 1.0);
-    cut_off(&mut net, 0);
+    net.is_cut[1] = true;
     close(&mut net, 0);
     wait(&mut net, 30.0);
     assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::AfinRcvd; 2]);
     assert!(!net.events[0].contains(&Event::Closed) && net.events[1].contains(&Event::Closed));
-    restore(&mut net);
+    net.is_cut = [false; 2];
     wait(&mut net, 10.0);
     assert!(net.events[0].contains(&Event::Closed));
     wait(&mut net, 70.0);
@@ -355,13 +340,13 @@ fn a_reset_replaces_the_last_acknowledgement() {
     let mut net = established(json!({ "listen_timeout_s": 5 }));
     close(&mut net, 1);
     wait(&mut net, 1.0);
-    cut_off(&mut net, 0);
+    net.is_cut[1] = true;
     close(&mut net, 0);
     wait(&mut net, 0.03);
-    cut_all(&mut net);
+    net.is_cut = [true; 2];
     wait(&mut net, 30.0);
     assert_eq!(net.ends[1].state(), State::Listen);
-    restore(&mut net);
+    net.is_cut = [false; 2];
     wait(&mut net, 5.0);
     assert_eq!(net.events[0].last(), Some(&Event::Closed), "{:?}", net.events[0]);
 }
@@ -370,7 +355,7 @@ fn a_reset_replaces_the_last_acknowledgement() {
 #[test]
 fn a_half_open_peer_takes_little_memory() {
     let mut net = net(json!({ "half_open_bytes": 300 }));
-    cut_off(&mut net, 0);
+    net.is_cut[1] = true;
     net.is_reader_asleep[1] = true;
     write(&mut net, 0, 10_000);
     assert_eq!(packets(&net, 0).len(), 3, "the opener knows the peer");
@@ -381,7 +366,7 @@ fn a_half_open_peer_takes_little_memory() {
     let beyond = Segment { sequence: data.sequence.wrapping_add(100), ..data };
     net.ends[1].handle_packet(net.now, &beyond, Rx::default());
     assert_eq!(net.ends[1].dropped().outside, 1);
-    restore(&mut net);
+    net.is_cut = [false; 2];
     wait(&mut net, 20.0);
     net.is_reader_asleep[1] = false;
     net.pump(1);
@@ -392,7 +377,7 @@ fn a_half_open_peer_takes_little_memory() {
 #[test]
 fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
     let mut net = net(json!({ "half_open_bytes": 300, "coded": {} }));
-    cut_off(&mut net, 0);
+    net.is_cut[1] = true;
     write(&mut net, 0, 10_000);
     wait(&mut net, 0.5);
     let sent: u32 = packets(&net, 0).iter().filter(|segment| segment.repair.is_none()).map(|s| s.payload.0).sum();
@@ -404,7 +389,7 @@ fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
     let outside = net.ends[1].dropped().outside;
     net.ends[1].handle_packet(net.now, &asks, Rx::default());
     assert_eq!(net.ends[1].dropped().outside, outside + 1);
-    restore(&mut net);
+    net.is_cut = [false; 2];
     wait(&mut net, 20.0);
     assert_eq!(net.received[1], 10_000);
     // A peer that is known to receive may describe as much as the buffer holds.
@@ -615,7 +600,7 @@ fn without_spare_copies_only_lost_segments_are_retransmitted() {
 fn the_first_packets_of_a_learnt_rate_request_answers() {
     let first_second = |control: &str| {
         let mut net = net(json!({ "rate_control": control, "initial_rto_s": 10 }));
-        cut_all(&mut net);
+        net.is_cut = [true; 2];
         write(&mut net, 0, 10_000);
         wait(&mut net, 0.1);
         packets(&net, 0)

@@ -42,11 +42,6 @@ fn write(pair: &mut Ends, from: usize, bytes: usize) {
     pair.pump(0);
 }
 
-fn at(pair: &mut Ends, now: Time) {
-    pair.run_until(now);
-    pair.now = now;
-}
-
 /// Bytes that were reported to a side as expired.
 fn expired(pair: &Ends, side: usize) -> usize {
     let of = |event: &Event| if let Event::Expired(bytes) = event { *bytes as usize } else { 0 };
@@ -57,14 +52,10 @@ fn expired(pair: &Ends, side: usize) -> usize {
 fn known(keys: &Value) -> Ends {
     let mut pair = ends(keys);
     write(&mut pair, 0, 100);
-    at(&mut pair, ms(1000));
+    pair.wait_until(ms(1000));
     assert_eq!(pair.received[1], 100);
-    pair.delay = Box::new(|_, side, _| if side == 0 { Time::from_secs(1_000_000) } else { ONE_WAY });
+    pair.is_cut[0] = true;
     pair
-}
-
-fn heal(pair: &mut Ends) {
-    pair.delay = Box::new(|_, _, _| ONE_WAY);
 }
 
 /// Packets of a side, except for the first `packets`.
@@ -77,17 +68,17 @@ fn lost_data_that_has_expired_is_skipped_and_reported_on_both_sides() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 300);
-        at(&mut pair, ms(2999));
+        pair.wait_until(ms(2999));
         assert!(!pair.events[0].contains(&Event::Expired(300)));
         let before = pair.log.len();
-        at(&mut pair, ms(3500));
+        pair.wait_until(ms(3500));
         let after = since(&pair, 0, before);
         assert!(!after.is_empty() && after.iter().all(|segment| segment.payload.is_empty()), "{keys}: it is too old");
         assert_eq!(expired(&pair, 0), 0, "it may have arrived");
         // The link works again: the receiver continues, and data written since then follows.
         write(&mut pair, 400, 50);
-        heal(&mut pair);
-        at(&mut pair, ms(5000));
+        pair.is_cut[0] = false;
+        pair.wait_until(ms(5000));
         assert_eq!((pair.received[1], pair.skipped[1], expired(&pair, 0)), (450, 300, 300), "{keys}");
         assert_eq!(pair.ends[0].dropped(), Default::default());
     }
@@ -99,16 +90,16 @@ fn expired_data_that_was_never_sent_is_reported_at_once() {
         let mut pair = known(&keys);
         pair.ends[0].handle_link(pair.now, LinkHint::Down);
         write(&mut pair, 100, 300);
-        at(&mut pair, ms(2999));
+        pair.wait_until(ms(2999));
         assert_eq!(expired(&pair, 0), 0);
-        at(&mut pair, ms(3000));
+        pair.wait_until(ms(3000));
         assert_eq!(expired(&pair, 0), 300, "{keys}: also while nothing can be sent");
         let before = pair.log.len();
         write(&mut pair, 400, 20);
         assert_eq!(pair.log.len(), before);
-        heal(&mut pair);
+        pair.is_cut[0] = false;
         pair.ends[0].handle_link(pair.now, LinkHint::Up);
-        at(&mut pair, ms(3500));
+        pair.wait_until(ms(3500));
         assert_eq!((pair.received[1], pair.skipped[1], expired(&pair, 0)), (420, 300, 300), "{keys}");
     }
 }
@@ -119,7 +110,7 @@ fn data_after_a_hole_is_delivered() {
     for keys in modes() {
         let mut pair = ends(&keys);
         write(&mut pair, 0, 100);
-        at(&mut pair, ms(1000));
+        pair.wait_until(ms(1000));
         let mut sent = 0;
         pair.delay = Box::new(move |_, side, segment: &Segment<Vec<u8>>| {
             sent += usize::from(side == 0);
@@ -127,9 +118,9 @@ fn data_after_a_hole_is_delivered() {
             if is_lost { Time::from_secs(1_000_000) } else { ONE_WAY }
         });
         write(&mut pair, 100, 1000);
-        at(&mut pair, ms(2900));
+        pair.wait_until(ms(2900));
         assert_eq!(pair.received[1], 100, "it waits for the missing data");
-        at(&mut pair, ms(3100));
+        pair.wait_until(ms(3100));
         assert_eq!(pair.received[1], 1100, "{keys}");
         assert!((400..700).contains(&pair.skipped[1]), "{keys}: {}", pair.skipped[1]);
         assert_eq!(expired(&pair, 0), pair.skipped[1]);
@@ -143,20 +134,20 @@ fn the_skip_notice_is_repeated_until_it_is_acknowledged() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 100);
-        at(&mut pair, ms(3000));
+        pair.wait_until(ms(3000));
         let before = pair.log.len();
-        at(&mut pair, ms(4500));
+        pair.wait_until(ms(4500));
         let told = since(&pair, 0, before);
         let goes_on = told.iter().map(|segment| segment.forward.expect("there is nothing else to say"));
         assert!(goes_on.clone().count() > 5, "{keys}: {told:?}");
         assert!(goes_on.clone().all(|number| number == told[0].sequence.wrapping_add(100)));
         assert_eq!(told[0].wire_bytes(), 48);
-        heal(&mut pair);
-        at(&mut pair, ms(6000));
+        pair.is_cut[0] = false;
+        pair.wait_until(ms(6000));
         assert_eq!((pair.received[1], pair.skipped[1]), (200, 100), "{keys}");
         let before = pair.log.len();
         write(&mut pair, 200, 10);
-        at(&mut pair, ms(7000));
+        pair.wait_until(ms(7000));
         assert!(since(&pair, 0, before).iter().all(|segment| segment.forward.is_none()), "{keys}: it is known");
         let macks = since(&pair, 1, before);
         assert!(macks.iter().all(|mack| mack.skipped == Some(100)), "{keys}: what was skipped remains so");
@@ -169,15 +160,15 @@ fn after_an_outage_recent_data_is_sent_first() {
     let mut pair = known(&json!({ "deadline_s": 2 }));
     for second in 1..60 {
         write(&mut pair, 100 * second, 100);
-        at(&mut pair, ms(1000 * (second as u64 + 1)));
+        pair.wait_until(ms(1000 * (second as u64 + 1)));
     }
-    heal(&mut pair);
+    pair.is_cut[0] = false;
     let healed = pair.now;
     let before = pair.received[1];
     while pair.received[1] == before {
         assert!(pair.step(healed + ms(200)), "within a round trip and an eighth of a timeout");
     }
-    at(&mut pair, healed + ms(300));
+    pair.wait_until(healed + ms(300));
     assert_eq!(pair.received[1], 6000);
     assert!((5700..=5800).contains(&pair.skipped[1]), "{}", pair.skipped[1]);
     assert_eq!(expired(&pair, 0), pair.skipped[1]);
@@ -191,8 +182,8 @@ fn the_end_of_the_stream_never_expires() {
         pair.ends[0].close(pair.now);
         pair.ends[1].close(pair.now);
         pair.pump(0);
-        at(&mut pair, ms(10_000));
-        heal(&mut pair);
+        pair.wait_until(ms(10_000));
+        pair.is_cut[0] = false;
         pair.run_until(Time::from_secs(10_000));
         pair.assert_done([400, 0]);
         assert_eq!((pair.skipped[1], expired(&pair, 0)), (300, 300), "{keys}");
@@ -207,12 +198,12 @@ fn a_stream_skips_more_than_the_receive_window() {
         let mut pair = known(&keys);
         for second in 0..10 {
             write(&mut pair, 100 + 10_000 * second, 10_000);
-            at(&mut pair, ms(1000 * (second as u64 + 2)));
+            pair.wait_until(ms(1000 * (second as u64 + 2)));
         }
-        at(&mut pair, ms(14_000));
-        heal(&mut pair);
+        pair.wait_until(ms(14_000));
+        pair.is_cut[0] = false;
         write(&mut pair, 100_100, 500);
-        at(&mut pair, ms(15_000));
+        pair.wait_until(ms(15_000));
         assert_eq!((pair.received[1], pair.skipped[1], expired(&pair, 0)), (100_600, 100_000, 100_000), "{keys}");
         assert_eq!(pair.ends[1].dropped().outside, 0, "{keys}");
     }
@@ -226,7 +217,7 @@ fn skips_outside_the_window_are_dropped_and_counted() {
         keys["receive_buffer_bytes"] = json!(2000);
         let mut pair = ends(&keys);
         write(&mut pair, 0, 100);
-        at(&mut pair, ms(100));
+        pair.wait_until(ms(100));
         let first = pair.log[0].2.clone();
         let next = first.sequence.wrapping_add(100);
         let flags = Flags::EXTENDED;
@@ -261,7 +252,7 @@ fn an_acknowledgement_of_more_skipped_bytes_than_were_given_up_is_ignored() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 300);
-        at(&mut pair, ms(3500));
+        pair.wait_until(ms(3500));
         let last = since(&pair, 1, 0).pop().unwrap();
         let sequence = last.sequence.wrapping_add(100);
         for skipped in [301, u32::MAX, 1 << 31] {
@@ -286,10 +277,10 @@ fn a_slow_reader_gets_data_and_gaps_in_order() {
         let mut pair = known(&keys);
         pair.is_reader_asleep[1] = true;
         write(&mut pair, 100, 100);
-        at(&mut pair, ms(4000));
-        heal(&mut pair);
+        pair.wait_until(ms(4000));
+        pair.is_cut[0] = false;
         write(&mut pair, 200, 100);
-        at(&mut pair, ms(5000));
+        pair.wait_until(ms(5000));
         assert_eq!(expired(&pair, 0), 100, "{keys}");
         pair.is_reader_asleep[1] = false;
         pair.pump(1);
@@ -301,11 +292,11 @@ fn a_slow_reader_gets_data_and_gaps_in_order() {
 fn copies_of_expired_data_are_not_sent() {
     let mut pair = ends(&json!({ "deadline_s": 0.1, "copies": 16 }));
     write(&mut pair, 0, 100);
-    at(&mut pair, ms(1000));
-    pair.delay = Box::new(|_, side, _| if side == 0 { Time::from_secs(1_000_000) } else { ONE_WAY });
+    pair.wait_until(ms(1000));
+    pair.is_cut[0] = true;
     let before = pair.log.len();
     write(&mut pair, 100, 100);
-    at(&mut pair, ms(2000));
+    pair.wait_until(ms(2000));
     let late = pair.log[before..].iter().filter(|sent| sent.0 >= ms(1100) && !sent.2.payload.is_empty()).count();
     let in_time = pair.log[before..].iter().filter(|sent| sent.0 < ms(1100) && !sent.2.payload.is_empty()).count();
     assert!(in_time > 1 && late == 0, "{in_time} and {late}");
@@ -383,7 +374,7 @@ impl Play {
         let mut pair: Ends = Pair::of(Pairs::pair(&config, self.seed), &self.faults);
         let mut written = [0; 2];
         for &(at_time, side, bytes) in &self.writes {
-            at(&mut pair, at_time);
+            pair.wait_until(at_time);
             let mut data = Content::of_stream(side, written[side], bytes);
             written[side] += pair.ends[side].write(pair.now, &mut data);
             pair.pump(side);

@@ -49,8 +49,7 @@ fn transfer(keys: &Value, seed: u64, path: &Path, changes: &[(u64, u64)], bytes:
     net.write_all(0, bytes, 5000);
     net.write_all(1, bytes / 3, 700);
     for &(at_ms, size) in changes {
-        net.run_until(Time::from_millis(at_ms));
-        net.now = net.now.max(Time::from_millis(at_ms));
+        net.wait_until(Time::from_millis(at_ms));
         let is_free = keys.get("coded").is_some();
         path.most_bytes.set(if is_free { path.most_bytes.get().max(size as u32) } else { size as u32 });
         resize(&mut net, size);

@@ -1,6 +1,6 @@
 //! AeroTP when one side restarts and the other still has the earlier connection.
 
-use crate::aerotp::{cut_all, cut_off, established, last_of, net, packets, restarted, restore, wait, write};
+use crate::aerotp::{established, last_of, net, packets, restarted, wait, write};
 use crate::pair::ONE_WAY;
 use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{Flags, Segment, State};
@@ -26,7 +26,7 @@ fn an_opener_learns_from_an_acknowledgement_that_its_listener_restarted() {
     let mut net = established(json!({}));
     let old = packets(&net, 0)[0];
     net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
-    cut_off(&mut net, 0);
+    net.is_cut[1] = true;
     net.ends[1].handle_packet(net.now, &old, Rx::default());
     wait(&mut net, 1.0);
     let answer = last_of(&net, 1, |segment| segment.mack.is_some() && segment.flags.has(Flags::ASYN));
@@ -96,11 +96,11 @@ fn answers_to_an_earlier_opener_are_ignored() {
 #[test]
 fn a_side_that_gave_up_answers_with_resets() {
     let mut net = established(json!({ "give_up_after_s": 10 }));
-    cut_all(&mut net);
+    net.is_cut = [true; 2];
     write(&mut net, 0, 100);
     wait(&mut net, 20.0);
     assert_eq!(net.ends[0].state(), State::Closed);
-    restore(&mut net);
+    net.is_cut = [false; 2];
     write(&mut net, 1, 100);
     wait(&mut net, 1.0);
     assert_eq!(net.events[1].last(), Some(&Event::Aborted(Abort::Reset)));

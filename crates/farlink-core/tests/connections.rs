@@ -226,8 +226,7 @@ fn a_probe_is_new_data_if_there_is_any() {
     let config = TcpConfig { initial_window_segments: count(10), max_window_segments: Some(count(20)), ..rack() };
     let mut pair = Pair::<Virtual>::new(&config, 0, &faults);
     pair.ends[0].write(pair.now, &mut Virtual(100));
-    pair.run_until(Time::from_millis(500));
-    pair.now = Time::from_millis(500);
+    pair.wait_until(Time::from_millis(500));
     pair.write_all(0, 1_500, usize::MAX);
     pair.write_all(1, 0, 1);
     pair.run_until(LONG);

@@ -51,8 +51,8 @@ fn an_answer_in_time_keeps_the_connection() {
     let mut faults = vec![Fault::Delay(20); 3];
     // After a timeout one segment at a time is sent: it is lost three times, the fourth copy arrives, and so on.
     for _ in 0..5 {
-        faults.extend([Fault::Lose; 3]);
-        faults.extend([Fault::Delay(20); 2]);
+        faults.extend(vec![Fault::Lose; 3]);
+        faults.extend(vec![Fault::Delay(20); 2]);
     }
     let one = count(1);
     let config = TcpConfig {

@@ -4,10 +4,10 @@ use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::arq::{AdaptiveLength, ArqConfig, Estimate, Flags, LengthRule, Mode};
 use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::units::PositiveSeconds;
-use farlink_core::{Endpoint, LinkHint, Time};
+use farlink_core::{Endpoint, LinkHint, Packet, Time};
 
-use super::count;
-use super::network::{Fault, LONG, Network};
+use super::network::{LONG, Network, stations};
+use crate::pair::{Fault, count};
 
 const MODES: [Mode; 3] = [Mode::StopAndWait, Mode::GoBackN, Mode::SelectiveRepeat];
 
@@ -35,21 +35,21 @@ fn genie() -> AdaptiveLength {
 
 /// Time, stream position and length of each data frame.
 fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
-    let with_data = network.sent(0, Flags::DATA).into_iter().filter(|sent| sent.2.payload.0 > 0);
-    with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload.0)).collect()
+    let with_data = network.sent(0, Flags::DATA).into_iter().filter(|sent| sent.2.payload_bytes() > 0);
+    with_data.map(|sent| (sent.0, sent.2.position, sent.2.payload_bytes())).collect()
 }
 
 #[test]
 fn a_genie_sets_the_length_of_the_next_frame_but_selective_repeat_keeps_old_ones() {
     for mode in MODES {
         // The first frame is lost and retransmitted when the link is bad.
-        let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[Fault::Lose]);
+        let mut network = stations::<Vec<u8>>(&config(mode, genie()), &[Fault::Lose]);
         assert!(network.ends[0].wants_hints());
         network.write_all(0, 10_000, 10_000);
         network.pump(0);
         network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(1e-4));
         network.run_until(LONG);
-        assert_eq!(network.position[1], 10_000);
+        assert_eq!(network.received[1], 10_000);
         let frames = frames(&network);
         let before = if mode == Mode::StopAndWait { 1 } else { 2 };
         assert!(frames[..before].iter().all(|frame| frame.2 == 1000), "{mode:?}");
@@ -70,7 +70,7 @@ fn a_genie_sets_the_length_of_the_next_frame_but_selective_repeat_keeps_old_ones
 fn frames_cut_again_that_overlap_delivered_data_are_delivered_once() {
     for mode in [Mode::StopAndWait, Mode::GoBackN] {
         for lost_acks in 1..5 {
-            let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[]);
+            let mut network = stations::<Vec<u8>>(&config(mode, genie()), &[]);
             network.write_all(0, 5_000, 5_000);
             network.is_cut[1] = true; // acknowledgements are lost
             network.pump(0);
@@ -84,7 +84,7 @@ fn frames_cut_again_that_overlap_delivered_data_are_delivered_once() {
             network.is_cut[1] = false;
             network.ends[0].handle_link(network.now, LinkHint::Ber(1e-7));
             network.run_until(LONG);
-            assert_eq!(network.position[1], 5_000, "{mode:?}, {lost_acks}");
+            assert_eq!(network.received[1], 5_000, "{mode:?}, {lost_acks}");
             assert!(
                 frames(&network).iter().any(|frame| frame.1 > 0 && frame.1 < 1000),
                 "{mode:?}: nothing was cut again"
@@ -96,7 +96,7 @@ fn frames_cut_again_that_overlap_delivered_data_are_delivered_once() {
 #[test]
 fn only_a_genie_wants_hints() {
     for length in [genie_not(), AdaptiveLength { rule: LengthRule::TwoLengths, ..genie_not() }] {
-        let mut network: Network<Vec<u8>> = Network::new(&config(Mode::GoBackN, length), &[]);
+        let mut network = stations::<Vec<u8>>(&config(Mode::GoBackN, length), &[]);
         assert!(!network.ends[0].wants_hints());
         network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(0.3));
         network.write_all(0, 2000, 2000);
@@ -115,10 +115,10 @@ fn losses_shorten_new_frames_until_they_are_forgotten() {
     for (mode, nak) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
         let memory_s = PositiveSeconds::new(0.5).unwrap();
         let length = AdaptiveLength { rule: LengthRule::TwoLengths, memory_s, ..genie_not() };
-        let mut network: Network<Vec<u8>> = Network::new(&ArqConfig { nak, ..config(mode, length) }, &[Fault::Lose]);
+        let mut network = stations::<Vec<u8>>(&ArqConfig { nak, ..config(mode, length) }, &[Fault::Lose]);
         network.write_all(0, 20_000, 20_000);
         network.run_until(LONG);
-        assert_eq!(network.position[1], 20_000);
+        assert_eq!(network.received[1], 20_000);
         let frames = frames(&network);
         let noticed = frames.iter().filter(|frame| frame.1 == 0).nth(1).unwrap().0;
         let mut end = 0;
@@ -140,10 +140,10 @@ fn the_estimate_counts_losses_and_acknowledged_frames() {
     for mode in MODES {
         let memory_s = PositiveSeconds::new(1e4).unwrap();
         let length = AdaptiveLength { rule: LengthRule::Optimal, memory_s, ..genie_not() };
-        let mut network: Network<Vec<u8>> = Network::new(&config(mode, length), &vec![Fault::Lose; 8]);
+        let mut network = stations::<Vec<u8>>(&config(mode, length), &vec![Fault::Lose; 8]);
         network.write_all(0, 400_000, 400_000);
         network.run_until(LONG);
-        assert_eq!(network.position[1], 400_000);
+        assert_eq!(network.received[1], 400_000);
         let mut end = 0;
         let mut new = Vec::new();
         for (_, position, bytes) in frames(&network) {
