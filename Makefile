@@ -30,7 +30,7 @@ run: install
 	@$(BIN)/farlink run scenarios/geo-tcp.toml --report out/geo-tcp.html
 	@echo "Open the report: file://$(CURDIR)/out/geo-tcp.html"
 
-test: test-tools
+test: $(STAMPS)/venv
 	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc /usr/include/fec.h=libfec-dev
 	@.ci/checks
 
