@@ -208,7 +208,7 @@ pub(super) use in_trains;
 
 /// The rare options of a packet, and what links did to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beside<R> {
+pub(super) struct Extras<R> {
     pub(super) rare: Option<R>,
     pub(super) rx: Rx,
 }

@@ -10,7 +10,7 @@ use farlink_core::{Rng, Time};
 use super::account::{Account, covered};
 use super::flow::FlowResult;
 use super::lengths::{Length, NoBytes, WritingEnd};
-use super::relay::Joint;
+use super::relay::RelayedFlow;
 use super::route::Route;
 use super::source::{BULK_WRITE_BYTES, Source};
 
@@ -199,7 +199,7 @@ impl Chain {
     }
 
     /// A hop's first node writes waiting data into its connection; `true` if anything was done.
-    pub(super) fn write_to(&mut self, connection: usize, now: Time, end: &mut dyn Joint) -> bool {
+    pub(super) fn write_to(&mut self, connection: usize, now: Time, end: &mut dyn RelayedFlow) -> bool {
         let HopConnection { hop, on_the_way, unsent, .. } = &mut self.connections[connection];
         let Ok(has_acted) = self.nodes[*hop].gateway.write_to(now, &mut WritingEnd(end), |span| {
             on_the_way.push(span);

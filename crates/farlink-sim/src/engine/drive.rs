@@ -1,38 +1,37 @@
 //! Brings packets from links to endpoints and from endpoints to links.
 //!
-//! The two sides of a flow touch each other through links only, and what a link carries arrives in the order it was sent.
-//! So packets that follow each other at equal distances, a train, may be handled in one step although other things happen
-//! at the other side meanwhile: nothing that happens there can arrive before them. Alarms may come between them, and
-//! the ends of the warm-up and of the run: a train is taken only up to the next of these.
+//! The two sides of a flow interact through links only, and a link delivers in the order of sending. So a train, packets at equal
+//! distances, may be handled in one step: nothing that the other side does meanwhile can arrive before the train's last packet.
+//! Alarms and the ends of the warm-up and of the run can come between its packets, and a train is handled only up to the next of these.
 
 use farlink_core::protocol::tcp::trains::{Plain, Train};
 use farlink_core::{Integrity, LinkHint, Time, Transmit};
 
-use super::STEPS_BETWEEN_LOOKS;
+use super::STEPS_BETWEEN_CHECKS;
 use super::flow::Flow;
 use super::path::{OnLink, Path};
 use super::runs::Runs;
 use super::timers::Timers;
 use super::tracing::Tracer;
 
-/// What all flows share.
+/// The state that all flows share.
 pub(super) struct World<'a, T> {
     pub(super) path: Path,
     pub(super) timers: Timers,
     pub(super) tracer: &'a mut T,
     /// Flows that have not ended.
     pub(super) open_flows: u64,
-    /// Events, and packets of trains.
+    /// Number of events and of packets in trains so far.
     pub(super) steps: u64,
-    /// Whether to stop.
+    /// Returns whether the run is to stop.
     pub(super) is_stopped: &'a dyn Fn() -> bool,
-    /// It was said so while a flow was sending.
+    /// Whether `is_stopped` was true while a flow was sending.
     pub(super) has_stopped: bool,
 }
 
 impl<T: Tracer> World<'_, T> {
-    /// A packet reaches the end of a link: it enters the next, or its endpoint. With it goes the rest of its train that
-    /// arrives by `until`, if that makes no difference. Returns when the last of them arrived.
+    /// Passes the packet at the end of a link to the next link or to its endpoint. The packets of its train that arrive by `until` are
+    /// handled with it if the result is the same. Returns the arrival time of the last packet handled.
     #[inline(always)]
     pub(super) fn arrive<P: OnLink, E: Runs<P>>(
         &mut self,
@@ -56,7 +55,7 @@ impl<T: Tracer> World<'_, T> {
         now
     }
 
-    /// A packet, or a train of them, reaches one side's endpoint.
+    /// Passes a packet, or a train, to the endpoint of one side.
     #[inline(always)]
     fn enter<const SIDE: usize, P: OnLink, E: Runs<P>>(
         &mut self,
@@ -96,7 +95,7 @@ impl<T: Tracer> World<'_, T> {
         now
     }
 
-    /// Handles as many packets of a train as the endpoint takes in one step; returns when the last of them arrived.
+    /// Handles as many packets of a train as the endpoint takes in one step; returns the arrival time of the last one.
     #[inline(never)]
     fn ride<const SIDE: usize, P: OnLink, E: Runs<P>>(
         &mut self,
@@ -128,7 +127,7 @@ impl<T: Tracer> World<'_, T> {
         Some(last)
     }
 
-    /// As [`pump_seldom`](Self::pump_seldom), as long as what is sent is plain.
+    /// As [`pump_seldom`](Self::pump_seldom), while all packets to send are plain.
     #[inline(always)]
     fn pump_plain<const SIDE: usize, P: OnLink, E: Runs<P>>(&mut self, flow: &mut Flow<E>, index: u32, now: Time) {
         if SIDE == 1 {
@@ -149,8 +148,8 @@ impl<T: Tracer> World<'_, T> {
         }
     }
 
-    /// Lets one side's endpoint read, send, tell, and set its timer. Usual packets go another way: one copy of this code
-    /// serves all others.
+    /// Lets one side's endpoint read, send, report events and set its timer. Usual packets take the shortcut, so that one copy of this
+    /// code serves all callers.
     #[inline(never)]
     pub(super) fn pump_seldom<const SIDE: usize, P: OnLink, E: Runs<P>>(
         &mut self,
@@ -175,11 +174,11 @@ impl<T: Tracer> World<'_, T> {
                     let hint = LinkHint::Dropped { token: transmit.token };
                     flow.ends[SIDE].handle_link(now, hint);
                 }
-                // All of a file may go out at one instant.
+                // A whole file may be sent at one instant.
                 sent += 1;
-                if sent.is_multiple_of(STEPS_BETWEEN_LOOKS) && (self.is_stopped)() {
+                if sent.is_multiple_of(STEPS_BETWEEN_CHECKS) && (self.is_stopped)() {
                     self.has_stopped = true;
-                    self.steps += STEPS_BETWEEN_LOOKS; // the next look is now
+                    self.steps += STEPS_BETWEEN_CHECKS; // the next look is now
                     return;
                 }
             }

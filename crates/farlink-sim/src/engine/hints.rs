@@ -42,7 +42,7 @@ impl Hints {
     /// The stations at both ends of a path of `hops` hops, without listeners.
     pub(super) fn new(hops: usize) -> Self {
         let whole = Route::over(hops, 0, hops - 1, None);
-        let station = |side| Station::new(whole.first[side], whole.heard(side));
+        let station = |side| Station::new(whole.first[side], whole.incoming(side));
         Hints { stations: vec![station(0), station(1)] }
     }
 
@@ -57,7 +57,7 @@ impl Hints {
         let mut at = [None; 2];
         for (side, end) in [&ends.0, &ends.1].into_iter().enumerate() {
             if end.wants_hints() {
-                let station = self.station(route.first[side], route.heard(side));
+                let station = self.station(route.first[side], route.incoming(side));
                 let listener = Listener { kind, flow: flow as u32, side: side as u8 };
                 self.stations[station].listeners.push(listener);
                 at[side] = Some(station);
@@ -111,7 +111,7 @@ impl Hints {
     }
 
     /// The hints for a listener that joins a station later.
-    pub(super) fn introduction(&self, station: usize) -> [Option<LinkHint>; 4] {
+    pub(super) fn current_hints(&self, station: usize) -> [Option<LinkHint>; 4] {
         self.stations[station].watch.current_hints()
     }
 }

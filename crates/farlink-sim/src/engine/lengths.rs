@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use farlink_core::gateway::{Span, Store, Writer};
 use farlink_core::{Payload, Time};
 
-use super::relay::Joint;
+use super::relay::RelayedFlow;
 use super::source::BULK_WRITE_BYTES;
 
 /// Data without content. Unlike [`farlink_core::Virtual`], it may be longer than 4 GB.
@@ -60,7 +60,7 @@ impl Store for NoBytes {
 }
 
 /// The writing end of a connection, for the gateway.
-pub(super) struct WritingEnd<'a>(pub(super) &'a mut dyn Joint);
+pub(super) struct WritingEnd<'a>(pub(super) &'a mut dyn RelayedFlow);
 
 impl Writer<Length> for WritingEnd<'_> {
     fn write(&mut self, now: Time, data: &mut Length) -> usize {

@@ -58,12 +58,12 @@ use farlink_core::{Event, LinkHint, Rng, Time, Virtual};
 use chain::FlowKey;
 use delays::Shared;
 use drive::World;
-use flow::Birth;
+use flow::NewFlow;
 use hint_recorder::End;
 use hints::{Hints, Listener};
 use path::{OnLink, Path};
 use population::{Flows, FromTransport, Place, Population};
-use relay::{Joint, Progress};
+use relay::{Progress, RelayedFlow};
 use route::Route;
 use source::Source;
 use split::Chains;
@@ -261,10 +261,10 @@ pub fn simulate<T: Tracer>(
 
 impl<T: Tracer> Engine<'_, T> {
     /// Adds a flow to the population of its protocol.
-    fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) -> FlowKey {
-        let (kind, class) = (kind_of(transport), self.setup.flows[birth.spec].class);
+    fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, new_flow: NewFlow) -> FlowKey {
+        let (kind, class) = (kind_of(transport), self.setup.flows[new_flow.spec].class);
         let mut place = Place { hints: &mut self.hints, world: &mut self.world };
-        let flow = self.populations.of(kind).add(transport, endpoint_seed, birth, class, &mut place);
+        let flow = self.populations.of(kind).add(transport, endpoint_seed, new_flow, class, &mut place);
         FlowKey { kind, flow }
     }
 
@@ -275,9 +275,9 @@ impl<T: Tracer> Engine<'_, T> {
     }
 
     /// The relay's interface of a flow.
-    fn joint(&mut self, key: FlowKey) -> &mut dyn Joint {
+    fn relayed_flow(&mut self, key: FlowKey) -> &mut dyn RelayedFlow {
         let flows: &mut dyn Flows<T> = self.populations.of(key.kind);
-        flows.joint(key.flow)
+        flows.relayed_flow(key.flow)
     }
 
     /// Lets one side of a flow act, if it is up.
@@ -295,8 +295,8 @@ impl<T: Tracer> Engine<'_, T> {
     #[cold]
     fn serve(&mut self, link: usize, now: Time) {
         self.world.path.wake(link, now);
-        while let Some((flow, kind, left)) = self.world.path.next_left(link, now, &mut self.world.timers) {
-            self.populations.of(kind).leave(flow, link, now, left, &mut self.world);
+        while let Some((flow, kind, departed)) = self.world.path.next_departed(link, now, &mut self.world.timers) {
+            self.populations.of(kind).leave(flow, link, now, departed, &mut self.world);
         }
     }
 
@@ -319,9 +319,9 @@ impl<T: Tracer> Engine<'_, T> {
     }
 
     /// Gives an endpoint a hint and lets it act.
-    fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint) {
+    fn give_hint(&mut self, listener: Listener, at: Time, hint: LinkHint) {
         let Listener { kind, flow, .. } = listener;
-        self.populations.of(kind).tell(listener, at, hint, &mut self.world);
+        self.populations.of(kind).give_hint(listener, at, hint, &mut self.world);
         self.after_event(FlowKey { kind, flow }, at);
     }
 
@@ -364,8 +364,9 @@ impl<T: Tracer> Engine<'_, T> {
                     self.add_chain(gateway, (id, spec_index, number), start, source, endpoint_seed);
                 } else {
                     let (route, restarts) = (Route::over(hops, 0, hops - 1, None), spec.restart.is_some());
-                    let birth = Birth { id, spec: spec_index, number, start, source, route, relay: None, restarts };
-                    let key = self.add_flow(&spec.transport, endpoint_seed, birth);
+                    let new_flow =
+                        NewFlow { id, spec: spec_index, number, start, source, route, relay: None, restarts };
+                    let key = self.add_flow(&spec.transport, endpoint_seed, new_flow);
                     self.world.open_flows += 1;
                     if restarts {
                         restarting.push((key, spec_index));
@@ -394,13 +395,13 @@ impl<T: Tracer> Engine<'_, T> {
         let flows: &mut dyn Flows<T> = self.populations.of(key.kind);
         let (route, wants_hints) = flows.listeners(key.flow);
         for side in (0..2).filter(|&side| wants_hints[side]) {
-            let station = self.hints.station(route.first[side], route.heard(side));
+            let station = self.hints.station(route.first[side], route.incoming(side));
             if self.hints.listeners(station).len() == 1 {
                 self.start_listening(station, now);
             } else {
                 let listener = Listener { kind: key.kind, flow: key.flow, side: side as u8 };
-                for hint in self.hints.introduction(station).into_iter().flatten() {
-                    self.tell(listener, now, hint);
+                for hint in self.hints.current_hints(station).into_iter().flatten() {
+                    self.give_hint(listener, now, hint);
                 }
             }
         }
@@ -409,7 +410,7 @@ impl<T: Tracer> Engine<'_, T> {
     /// Starts the delivery of hints to the listeners at a station.
     fn start_listening(&mut self, station: usize, now: Time) {
         if !self.hints.listeners(station).is_empty() {
-            self.world.path.listen(self.hints.incoming(station), station as u8);
+            self.world.path.register_listener(self.hints.incoming(station), station as u8);
         }
         self.send_pending_hints(station, now);
     }
@@ -431,7 +432,7 @@ impl<T: Tracer> Engine<'_, T> {
     #[cold]
     fn on_corrupted(&mut self, station: usize, at: Time) {
         for index in 0..self.hints.listeners(station).len() {
-            self.tell(self.hints.listeners(station)[index], at, LinkHint::Corrupted);
+            self.give_hint(self.hints.listeners(station)[index], at, LinkHint::Corrupted);
         }
     }
 
@@ -440,7 +441,7 @@ impl<T: Tracer> Engine<'_, T> {
         let pending = self.hints.pending_hints(station, at, &mut self.world.path, &mut self.world.timers);
         for hint in pending.into_iter().flatten() {
             for index in 0..self.hints.listeners(station).len() {
-                self.tell(self.hints.listeners(station)[index], at, hint);
+                self.give_hint(self.hints.listeners(station)[index], at, hint);
             }
         }
     }
@@ -470,12 +471,12 @@ impl<T: Tracer> Engine<'_, T> {
         let end = self.setup.duration;
         // Events after this time are handled only if the run makes progress.
         let mut limit = end.min(self.setup.give_up_after);
-        let mut next_check = STEPS_BETWEEN_LOOKS;
+        let mut next_check = STEPS_BETWEEN_CHECKS;
         let has_others = self.has_restarts || !self.chains.is_empty() || self.world.path.has_departures();
         loop {
             self.world.steps += 1;
             if self.world.steps >= next_check {
-                next_check = self.world.steps + STEPS_BETWEEN_LOOKS;
+                next_check = self.world.steps + STEPS_BETWEEN_CHECKS;
                 if self.world.has_stopped || (self.world.is_stopped)() {
                     return false;
                 }
@@ -557,4 +558,4 @@ fn before(time: Time) -> Time {
 }
 
 /// Number of steps, some milliseconds, between two checks whether to stop.
-const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
+const STEPS_BETWEEN_CHECKS: u64 = 1 << 16;

@@ -1,7 +1,7 @@
-//! The flows of one protocol, as the engine sees them wherever it does not matter which protocol it is.
+//! The flows of one protocol, behind a trait that is the same for all protocols.
 //!
-//! What happens to each packet is compiled for each protocol ([`World::arrive`]). Everything else, which happens once for a flow, a
-//! timer or a hint, goes through [`Flows`].
+//! The handling of packets is compiled for each protocol ([`World::arrive`]). Everything else, which happens once per flow, timer or hint,
+//! goes through [`Flows`].
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::trains::Train;
@@ -9,10 +9,10 @@ use farlink_core::{LinkHint, Time};
 
 use super::delays::Shared;
 use super::drive::World;
-use super::flow::{Birth, Flow, FlowResult};
+use super::flow::{Flow, FlowResult, NewFlow};
 use super::hints::{Hints, Listener};
-use super::path::{Left, OnLink};
-use super::relay::Joint;
+use super::path::{Departed, OnLink};
+use super::relay::RelayedFlow;
 use super::route::Route;
 use super::runs::Runs;
 use super::source::Source;
@@ -23,7 +23,7 @@ use super::tracing::Tracer;
 /// All flows of one protocol.
 pub(super) struct Population<P: OnLink, E> {
     pub(super) flows: Vec<Flow<E>>,
-    /// What an endpoint sends in answer to a train: filled and emptied at once.
+    /// An endpoint's answer to a train; a buffer, empty between calls.
     pub(super) trains: Vec<Train<P::Common>>,
 }
 
@@ -49,50 +49,49 @@ pub(super) trait Flows<T: Tracer> {
         &mut self,
         transport: &TransportConfig,
         seed: u64,
-        birth: Birth,
+        new_flow: NewFlow,
         class: u8,
         at: &mut Place<'_, '_, T>,
     ) -> u32;
 
-    /// Another endpoint takes the place of one that is gone.
+    /// Replaces an endpoint that is gone.
     fn replace(&mut self, flow: u32, side: usize, transport: &TransportConfig, seed: u64, now: Time, hints: &mut Hints);
 
-    /// A flow as relays see it.
-    fn joint(&mut self, flow: u32) -> &mut dyn Joint;
+    /// The view that relays have of a flow.
+    fn relayed_flow(&mut self, flow: u32) -> &mut dyn RelayedFlow;
 
     /// Lets one side of a flow act, if it is up.
     fn pump(&mut self, flow: u32, side: usize, now: Time, world: &mut World<'_, T>);
 
-    /// The application at side 0 begins anew.
+    /// Restarts the application at side 0.
     fn begin_source(&mut self, flow: u32, source: Source, now: Time, timers: &mut Timers);
 
     /// The links between a flow's ends, and which of the ends want hints.
     fn listeners(&self, flow: u32) -> (Route, [bool; 2]);
 
-    /// Gives an endpoint a hint and lets it act; nothing if it is down.
-    fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint, world: &mut World<'_, T>);
+    /// Gives an endpoint a hint and lets it act, unless it is down.
+    fn give_hint(&mut self, listener: Listener, at: Time, hint: LinkHint, world: &mut World<'_, T>);
 
-    /// A packet waits no longer in a hop.
-    fn leave(&mut self, flow: u32, link: usize, now: Time, left: Left, world: &mut World<'_, T>);
+    /// Handles a packet that leaves a hop.
+    fn leave(&mut self, flow: u32, link: usize, now: Time, departed: Departed, world: &mut World<'_, T>);
 
-    /// An endpoint's or a source's alarm rings.
+    /// Handles the alarm of an endpoint or a source.
     fn fire(&mut self, alarm: Alarm, at: Time, world: &mut World<'_, T>);
 
-    /// Each flow fills the histogram of its row: that of the scenario's flow and its number.
+    /// Gives each flow the histogram of its row, found by the scenario's flow and the number in it.
     fn keep_histograms(&mut self, of_row: &dyn Fn(usize, u64) -> Shared);
 
-    /// When something was written or delivered last.
+    /// Time of the last write or delivery.
     fn last_sign_of_life(&self) -> Time;
 
-    /// The warm-up is over.
+    /// Starts the measurement at the end of the warm-up.
     fn begin_measurement(&mut self, since: Time);
 
-    /// Takes the results of all flows: of those that are whole into `all`, of those over the gateways' hop into the parts of
-    /// their chain.
+    /// Moves the results of end-to-end flows to `all`, and those of connections over the gateways' hop to the parts of their chain.
     fn take_results(&mut self, end: Time, warmup: Time, all: &mut Vec<FlowResult>, parts: &mut [Vec<FlowResult>]);
 }
 
-/// Where a flow is added.
+/// The engine's state that a new flow is registered with.
 pub(super) struct Place<'a, 'w, T> {
     pub(super) hints: &'a mut Hints,
     pub(super) world: &'a mut World<'w, T>,
@@ -103,20 +102,20 @@ impl<T: Tracer, P: OnLink, E: FromTransport + Runs<P>> Flows<T> for Population<P
         &mut self,
         transport: &TransportConfig,
         seed: u64,
-        birth: Birth,
+        new_flow: NewFlow,
         class: u8,
         at: &mut Place<'_, '_, T>,
     ) -> u32 {
         let (kind, ends) = (P::KIND, E::pair(transport, seed));
         let index = self.flows.len();
-        at.hints.add(kind, &ends, index, &birth.route);
+        at.hints.add(kind, &ends, index, &new_flow.route);
         at.world.path.protect(kind, index, transport.as_dyn().correction());
         at.world.path.classify(kind, index, class);
-        if birth.relay.is_none() {
+        if new_flow.relay.is_none() {
             let alarm = Alarm { event: Kind::Source, kind, side: 0, flow: index as u32 };
-            at.world.timers.push(birth.start, alarm);
+            at.world.timers.push(new_flow.start, alarm);
         }
-        self.flows.push(Flow::new(ends, birth));
+        self.flows.push(Flow::new(ends, new_flow));
         index as u32
     }
 
@@ -133,14 +132,14 @@ impl<T: Tracer, P: OnLink, E: FromTransport + Runs<P>> Flows<T> for Population<P
         let flow = &mut self.flows[flow as usize];
         flow.replace(side, if side == 0 { client } else { server });
         if flow.ends[side].wants_hints() {
-            let station = hints.station(flow.route.first[side], flow.route.heard(side));
-            for hint in hints.introduction(station).into_iter().flatten() {
+            let station = hints.station(flow.route.first[side], flow.route.incoming(side));
+            for hint in hints.current_hints(station).into_iter().flatten() {
                 flow.ends[side].handle_link(now, hint);
             }
         }
     }
 
-    fn joint(&mut self, flow: u32) -> &mut dyn Joint {
+    fn relayed_flow(&mut self, flow: u32) -> &mut dyn RelayedFlow {
         &mut self.flows[flow as usize]
     }
 
@@ -162,7 +161,7 @@ impl<T: Tracer, P: OnLink, E: FromTransport + Runs<P>> Flows<T> for Population<P
         (flow.route, [0, 1].map(|side: usize| flow.ends[side].wants_hints()))
     }
 
-    fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint, world: &mut World<'_, T>) {
+    fn give_hint(&mut self, listener: Listener, at: Time, hint: LinkHint, world: &mut World<'_, T>) {
         let (index, side) = (listener.flow, usize::from(listener.side));
         let flow = &mut self.flows[index as usize];
         if flow.route.is_up(side) {
@@ -174,9 +173,9 @@ impl<T: Tracer, P: OnLink, E: FromTransport + Runs<P>> Flows<T> for Population<P
         }
     }
 
-    fn leave(&mut self, index: u32, link: usize, now: Time, left: Left, world: &mut World<'_, T>) {
+    fn leave(&mut self, index: u32, link: usize, now: Time, departed: Departed, world: &mut World<'_, T>) {
         let counts = &mut self.flows[index as usize].counts;
-        world.path.leave::<P>(link, now, index, left, counts, &mut world.timers);
+        world.path.leave::<P>(link, now, index, departed, counts, &mut world.timers);
     }
 
     fn fire(&mut self, alarm: Alarm, at: Time, world: &mut World<'_, T>) {
@@ -184,7 +183,7 @@ impl<T: Tracer, P: OnLink, E: FromTransport + Runs<P>> Flows<T> for Population<P
         let flow = &mut self.flows[index as usize];
         if alarm.event == Kind::Endpoint {
             if flow.armed[side] != at {
-                return; // an entry that was replaced by a sooner one
+                return; // a stale entry, replaced by an earlier one
             }
             flow.armed[side] = Time::NEVER;
             flow.ends[side].handle_timeout(at);
@@ -223,7 +222,7 @@ impl<T: Tracer, P: OnLink, E: FromTransport + Runs<P>> Flows<T> for Population<P
         for flow in self.flows.drain(..) {
             match flow.relay.as_ref().map(|relay| relay.chain as usize) {
                 None => all.push(flow.result(end, warmup)),
-                // Of the connections of a chain, those over the gateways' hop count.
+                // Only a chain's connections over the gateways' hop count.
                 Some(chain) if flow.id != UNTRACED => parts[chain].push(flow.result(end, warmup)),
                 Some(_) => {}
             }

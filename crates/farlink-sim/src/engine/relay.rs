@@ -41,7 +41,7 @@ impl Relay {
 }
 
 /// The operations of a flow that relays need, independent of the protocol.
-pub(super) trait Joint {
+pub(super) trait RelayedFlow {
     fn relay(&mut self) -> Option<&mut Relay>;
 
     /// Side 0 writes; returns how many bytes were taken.

@@ -34,8 +34,8 @@ impl<T: Tracer> Engine<'_, T> {
         match (alarm.event, alarm.kind) {
             (Kind::Down, CHAINS) => self.on_gateway_down(side, now),
             (_, CHAINS) => self.on_gateway_up(side, now),
-            (Kind::Down, _) if !self.joint(key).has_ended() => self.joint(key).take_down(side),
-            (Kind::Up, _) if !self.joint(key).is_up(side) => self.restart_transfer(key, side, now),
+            (Kind::Down, _) if !self.relayed_flow(key).has_ended() => self.relayed_flow(key).take_down(side),
+            (Kind::Up, _) if !self.relayed_flow(key).is_up(side) => self.restart_transfer(key, side, now),
             _ => {}
         }
     }
@@ -43,7 +43,7 @@ impl<T: Tracer> Engine<'_, T> {
     /// Restarts the sides of a flow whose connection was reset by a restarted peer.
     #[cold]
     pub(super) fn handle_resets(&mut self, key: FlowKey, now: Time) {
-        while let Some(side) = self.joint(key).take_reset() {
+        while let Some(side) = self.relayed_flow(key).take_reset() {
             self.restart_transfer(key, side, now);
         }
     }
@@ -51,11 +51,11 @@ impl<T: Tracer> Engine<'_, T> {
     /// Replaces the endpoint at one side and starts its transfer again.
     fn restart_transfer(&mut self, key: FlowKey, side: usize, now: Time) {
         let setup = self.setup;
-        let spec = &setup.flows[self.joint(key).spec()];
+        let spec = &setup.flows[self.relayed_flow(key).spec()];
         let Some(source) = spec.source() else { return };
         let seed = self.restart_seeds.below(u64::MAX);
         self.replace(key, side, &spec.transport, seed, now);
-        self.joint(key).restart_transfer(side, source.asked_bytes(), now);
+        self.relayed_flow(key).restart_transfer(side, source.asked_bytes(), now);
         if side == 0 {
             self.begin_source(key, source, now);
         }

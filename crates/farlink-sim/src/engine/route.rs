@@ -36,7 +36,7 @@ impl Route {
     }
 
     /// The link from which a side receives, spool excluded.
-    pub(super) fn heard(&self, side: usize) -> usize {
+    pub(super) fn incoming(&self, side: usize) -> usize {
         match self.spool {
             Some((behind, _)) if side == 1 => behind,
             _ => self.ends[side],
@@ -73,7 +73,7 @@ mod tests {
 
         let middle = Route::over(3, 1, 1, Some(6));
         assert_eq!((middle.first, middle.last), ([1, 4], [4, 6]));
-        assert_eq!((middle.next(1), middle.heard(0), middle.heard(1)), (Some(6), 4, 1));
+        assert_eq!((middle.next(1), middle.incoming(0), middle.incoming(1)), (Some(6), 4, 1));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use farlink_core::protocol::TransportConfig;
 use farlink_core::{Event, Time};
 
 use super::chain::{Chain, FlowKey, HopConnection};
-use super::flow::Birth;
+use super::flow::NewFlow;
 use super::relay::{Progress, Relay};
 use super::route::Route;
 use super::setup::{FlowSetup, GatewaySetup, Setup};
@@ -62,7 +62,7 @@ impl<T: Tracer> Engine<'_, T> {
 
     /// Forwards data after an event of a connection, if it is part of a chain.
     pub(super) fn update_chain(&mut self, key: FlowKey, now: Time) {
-        if let Some(chain) = self.joint(key).relay().map(|relay| relay.chain) {
+        if let Some(chain) = self.relayed_flow(key).relay().map(|relay| relay.chain) {
             self.with_chain(chain, |engine, chain| engine.forward(chain, now));
         }
     }
@@ -103,9 +103,9 @@ impl<T: Tracer> Engine<'_, T> {
             has_moved |= self.take_events(chain, connection, now);
             has_moved |= self.take_data(chain, connection, now);
             if chain.hops[hop].writing == Some(connection) {
-                let joint = self.joint(chain.connections[connection].key);
-                let settled = joint.settled_bytes();
-                joint.new_transmissions(&mut |bytes, at| chain.on_sent(connection, bytes, at));
+                let relayed_flow = self.relayed_flow(chain.connections[connection].key);
+                let settled = relayed_flow.settled_bytes();
+                relayed_flow.new_transmissions(&mut |bytes, at| chain.on_sent(connection, bytes, at));
                 has_moved |= chain.on_settled(hop, settled);
             }
         }
@@ -116,7 +116,7 @@ impl<T: Tracer> Engine<'_, T> {
     fn take_events(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
         let key = chain.connections[connection].key;
         let mut events = std::mem::take(&mut self.relay_events);
-        if let Some(relay) = self.joint(key).relay() {
+        if let Some(relay) = self.relayed_flow(key).relay() {
             std::mem::swap(&mut relay.events, &mut events);
         }
         let has_events = !events.is_empty();
@@ -153,7 +153,7 @@ impl<T: Tracer> Engine<'_, T> {
         let key = chain.connections[connection].key;
         let mut moved = std::mem::take(&mut self.moved);
         let mut is_drained = false;
-        if let Some(relay) = self.joint(key).relay() {
+        if let Some(relay) = self.relayed_flow(key).relay() {
             std::mem::swap(&mut relay.moved, &mut moved);
             is_drained = relay.is_drained;
         }
@@ -201,7 +201,7 @@ impl<T: Tracer> Engine<'_, T> {
             chain.replenish(connection);
         }
         let key = chain.connections[connection].key;
-        let has_acted = chain.write_to(connection, now, self.joint(key));
+        let has_acted = chain.write_to(connection, now, self.relayed_flow(key));
         if has_acted {
             self.pump(key, 0, now);
         }
@@ -213,7 +213,7 @@ impl<T: Tracer> Engine<'_, T> {
         let (Some(connection), false) = (chain.hops[hop].reading, chain.nodes[hop + 1].is_down) else { return false };
         let room = chain.nodes[hop + 1].gateway.room();
         let key = chain.connections[connection].key;
-        let Some(relay) = self.joint(key).relay() else { return false };
+        let Some(relay) = self.relayed_flow(key).relay() else { return false };
         relay.room = room;
         if room == 0 || relay.is_drained {
             return false;
@@ -230,7 +230,7 @@ impl<T: Tracer> Engine<'_, T> {
         let seed = if is_first { chain.first_seed } else { chain.seeds.below(u64::MAX) };
         let number = chain.connections.len();
         let relay = Relay { chain: chain.number_in_run, ..Relay::default() };
-        let birth = Birth {
+        let new_flow = NewFlow {
             id: if chain.hops[hop].is_own { chain.id } else { UNTRACED },
             spec: chain.spec,
             number: chain.number,
@@ -240,9 +240,9 @@ impl<T: Tracer> Engine<'_, T> {
             relay: Some(Box::new(relay)),
             restarts: false,
         };
-        let key = self.add_flow(transport, seed, birth);
+        let key = self.add_flow(transport, seed, new_flow);
         if chain.nodes[hop + 1].is_down {
-            self.joint(key).take_down(1);
+            self.relayed_flow(key).take_down(1);
         }
         self.send_current_hints(key, now);
         let begin = chain.nodes[hop].gateway.on_opened();
@@ -254,14 +254,14 @@ impl<T: Tracer> Engine<'_, T> {
 
     /// The receiving node of a connection reads all available data, even without room.
     fn drain(&mut self, chain: &mut Chain, connection: usize, now: Time) {
-        let joint = self.joint(chain.connections[connection].key);
-        if !joint.is_up(1) {
+        let relayed_flow = self.relayed_flow(chain.connections[connection].key);
+        if !relayed_flow.is_up(1) {
             return;
         }
-        if let Some(relay) = joint.relay() {
+        if let Some(relay) = relayed_flow.relay() {
             relay.room = u64::MAX;
         }
-        joint.read(now);
+        relayed_flow.read(now);
         self.take_data(chain, connection, now);
     }
 
@@ -269,9 +269,9 @@ impl<T: Tracer> Engine<'_, T> {
     fn retire(&mut self, chain: &mut Chain, connection: usize) {
         let it = &mut chain.connections[connection];
         it.on_the_way.clear();
-        let joint = self.joint(it.key);
-        joint.take_down(0);
-        joint.take_down(1);
+        let relayed_flow = self.relayed_flow(it.key);
+        relayed_flow.take_down(0);
+        relayed_flow.take_down(1);
         let hop = &mut chain.hops[it.hop];
         hop.reading = hop.reading.filter(|&reading| reading != connection);
     }
@@ -314,10 +314,10 @@ impl<T: Tracer> Engine<'_, T> {
                 for connection in arriving.into_iter().flatten() {
                     // This data is acknowledged or about to be.
                     engine.drain(chain, connection, now);
-                    engine.joint(chain.connections[connection].key).take_down(1);
+                    engine.relayed_flow(chain.connections[connection].key).take_down(1);
                 }
                 for connection in leaving.into_iter().flatten() {
-                    engine.joint(chain.connections[connection].key).take_down(0);
+                    engine.relayed_flow(chain.connections[connection].key).take_down(0);
                 }
                 chain.hops[node].writing = None;
                 chain.nodes[node].crash(buffer_bytes, has_disk);
@@ -345,7 +345,7 @@ impl<T: Tracer> Engine<'_, T> {
                     it.is_finished = false;
                     let key = it.key;
                     engine.replace(key, 1, transport, chain.seeds.below(u64::MAX), now);
-                    if let Some(relay) = engine.joint(key).relay() {
+                    if let Some(relay) = engine.relayed_flow(key).relay() {
                         (relay.room, relay.is_drained) = (0, false);
                         relay.events.clear();
                     }

@@ -22,7 +22,7 @@ use super::source::{BULK_WRITE_BYTES, Source};
 use super::timers::{Alarm, Kind, Timers};
 
 /// The parameters of a new flow.
-pub(super) struct Birth {
+pub(super) struct NewFlow {
     /// Its number among all flows of the run.
     pub(super) id: u32,
     pub(super) spec: usize,
@@ -101,7 +101,7 @@ where
     /// A flow that starts later.
     pub(super) fn new(
         (client, server): (E, E),
-        Birth { id, spec, number, start, source, route, relay, restarts }: Birth,
+        NewFlow { id, spec, number, start, source, route, relay, restarts }: NewFlow,
     ) -> Self {
         let undelivered = source.asked_bytes();
         Flow {

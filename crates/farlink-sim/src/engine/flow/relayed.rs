@@ -3,7 +3,7 @@
 use farlink_core::{Event, Payload, Stream, Time, Virtual};
 
 use super::super::path::OnLink;
-use super::super::relay::{Joint, Relay};
+use super::super::relay::{Relay, RelayedFlow};
 use super::Flow;
 
 impl<E: Stream<Virtual>> Flow<E>
@@ -66,7 +66,7 @@ where
     }
 }
 
-impl<E: Stream<Virtual>> Joint for Flow<E>
+impl<E: Stream<Virtual>> RelayedFlow for Flow<E>
 where
     E::Packet: OnLink,
 {

@@ -1,4 +1,4 @@
-//! The path that all flows share: hops in each direction and what is under way on them.
+//! The path that all flows share: hops in each direction and the packets in flight on them.
 
 mod repeated;
 mod ring;
@@ -22,14 +22,14 @@ use ring::InFlight;
 pub(super) use ring::{Arrived, OnLink, Ring};
 use under_way::{Order, UnderWay, is_usual};
 pub use waiting::BundleResult;
-pub(super) use waiting::Left;
+pub(super) use waiting::Departed;
 use waiting::Waiting;
 
-/// One direction of a hop and what is under way on it.
+/// One direction of a hop and the packets in flight on it.
 struct Leg {
     hop: Hop,
     under_way: UnderWay,
-    /// What waits in the hop, if not all departures are known as soon as a packet is queued.
+    /// The packets waiting in the hop, if departures are not known when packets are queued.
     waiting: Option<Box<Waiting>>,
 }
 
@@ -47,21 +47,21 @@ impl Leg {
 
 /// Forward links first, in order; then the links of the way back, in order; then the spools of gateways.
 pub(super) struct Path {
-    /// Arrival of each link's head; never if nothing is under way. Beside the links, as it is read at every event.
+    /// Arrival of each link's first packet; `Time::NEVER` if there is none. WaitingPacket apart from the links because every event reads it.
     heads: Vec<Time>,
     legs: Vec<Leg>,
     hops: usize,
     return_bytes: u64,
-    /// The link of the way back of which it is measured how much it sends.
+    /// The return link whose carried bytes are measured.
     measured_back: usize,
-    /// When the run ends at the latest.
+    /// The latest end of the run.
     duration: Time,
-    /// The codes around the packets of each protocol's flows; none at all if no flow has one.
+    /// The codes around the packets of each protocol's flows; empty if no flow has one.
     codes: [Vec<PacketCode>; KINDS],
-    /// The classes of each protocol's flows; none beyond those of the last flow above class 0.
+    /// The classes of each protocol's flows, up to the last flow above class 0.
     classes: [Vec<u8>; KINDS],
-    /// Per link: the station at its end, if somebody there wants to hear of frames that are damaged beyond use.
-    ears: Vec<Option<u8>>,
+    /// For each link, the station at its end, if an endpoint there wants hints about corrupted frames.
+    listeners: Vec<Option<u8>>,
 }
 
 impl Path {
@@ -74,7 +74,7 @@ impl Path {
             legs.extend(["sender", "receiver"].map(|side| Leg::new(spool, side, seed, run, setup.warmup)));
         }
         Path {
-            ears: vec![None; legs.len()],
+            listeners: vec![None; legs.len()],
             heads: vec![Time::NEVER; legs.len()],
             legs,
             hops: setup.forward.len(),
@@ -86,22 +86,22 @@ impl Path {
         }
     }
 
-    /// Somebody at the end of a link, in the station of that number, wants to hear of frames that are damaged beyond use.
-    pub(super) fn listen(&mut self, link: usize, station: u8) {
-        self.ears[link] = Some(station);
+    /// Registers a station at the end of a link for hints about corrupted frames.
+    pub(super) fn register_listener(&mut self, link: usize, station: u8) {
+        self.listeners[link] = Some(station);
     }
 
-    /// Sets an alarm for the frame that would have arrived at the end of a link and is of no use, if somebody listens there.
+    /// Sets an alarm for the arrival of a corrupted frame, if an endpoint at the end of the link wants hints.
     #[cold]
     fn note_corrupted(&self, link: usize, arrival: Time, timers: &mut Timers) {
         let leg = &self.legs[link];
-        if let Some(station) = self.ears[link] {
+        if let Some(station) = self.listeners[link] {
             let at = leg.hop.arrival_of_useless(arrival);
             timers.push(at, Alarm { event: Kind::Corrupted, kind: 0, side: station, flow: 0 });
         }
     }
 
-    /// Packets of a flow carry a code, or not.
+    /// Sets the code around the packets of a flow.
     pub(super) fn protect(&mut self, kind: u8, flow: usize, correction: Option<Correction>) {
         if let Some(correction) = correction {
             let codes = &mut self.codes[usize::from(kind)];
@@ -110,7 +110,7 @@ impl Path {
         }
     }
 
-    /// The link whose head arrives first, and when.
+    /// The link whose first packet arrives next, and its arrival time.
     #[inline]
     pub(super) fn earliest(&self) -> (usize, Time) {
         if let [forward, back] = self.heads[..] {
@@ -125,7 +125,7 @@ impl Path {
         best
     }
 
-    /// Flow and protocol of a link's head.
+    /// Flow and protocol of a link's first packet.
     ///
     /// # Panics
     /// If nothing is under way.
@@ -140,12 +140,12 @@ impl Path {
         self.hops
     }
 
-    /// What a link is like at `now`, and when that may change next.
+    /// The state of a link at `now`, and when it may change next.
     pub(super) fn state(&mut self, link: usize, now: Time) -> (LinkState, Time) {
         self.legs[link].hop.state(now)
     }
 
-    /// Takes the packet at a link's head off the link.
+    /// Removes and returns a link's first packet.
     ///
     /// # Panics
     /// If nothing is under way.
@@ -157,13 +157,13 @@ impl Path {
         arrived
     }
 
-    /// The packet at a link's head reaches an endpoint that is down.
+    /// Drops a link's first packet, because its endpoint is down.
     #[cold]
     pub(super) fn discard<P: OnLink>(&mut self, link: usize) {
         self.take::<P>(link);
     }
 
-    /// Takes so many packets of the train at a link's head off the link; a single packet is a train of one.
+    /// Removes `count` packets of the train at the front of a link; a single packet is a train of one.
     ///
     /// # Panics
     /// If nothing is under way.
@@ -174,7 +174,7 @@ impl Path {
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
     }
 
-    /// The train at a link's head as far as it arrives by `until`, if there is more than one packet of it.
+    /// The part of the train at the front of a link that arrives by `until`, if the train has more than one packet.
     #[inline(always)]
     pub(super) fn peek_train<P: OnLink>(&mut self, link: usize, until: Time) -> Option<Train<P::Common>> {
         let under_way = &mut self.legs[link].under_way;
@@ -188,7 +188,7 @@ impl Path {
         Some(Train { first: in_flight.common.clone(), step: in_flight.step, count, at: arrival, gap })
     }
 
-    /// The packet at a link's head and when it was sent, if it arrives intact and has nothing rare.
+    /// A link's first packet and when it was sent, if it is intact and has no rare options.
     ///
     /// # Panics
     /// If nothing is under way.
@@ -196,11 +196,10 @@ impl Path {
     pub(super) fn peek_plain<P: OnLink>(&mut self, link: usize) -> Option<(P::Common, Time)> {
         let ring = P::ring(&mut self.legs[link].under_way.rings);
         let in_flight = ring.packets.front().expect("the link has a head");
-        if in_flight.has_beside { None } else { Some((in_flight.common.clone(), in_flight.sent)) }
+        if in_flight.has_extras { None } else { Some((in_flight.common.clone(), in_flight.sent)) }
     }
 
-    /// A packet enters the path by a first link of a flow's way, forward or back; `false` if the queue was full and dropped
-    /// it.
+    /// Sends a packet into the first link of a flow's route, forward or back; `false` if the full queue dropped it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     pub(super) fn send<P: OnLink>(
@@ -220,7 +219,7 @@ impl Path {
         self.put::<P>(link, now, flow, packet, Rx { ecn, ..Rx::default() }, now, counts, timers)
     }
 
-    /// A train enters the path.
+    /// Sends a train into the first link of a flow's route.
     pub(super) fn send_train<P: OnLink>(
         &mut self,
         link: usize,
@@ -258,7 +257,7 @@ impl Path {
         }
     }
 
-    /// A packet goes from one link's end into the next link.
+    /// Passes a packet from the end of one link into the next.
     pub(super) fn forward<P: OnLink>(
         &mut self,
         from: usize,
@@ -272,7 +271,7 @@ impl Path {
         self.put::<P>(to, now, flow, &packet, rx, sent, counts, timers);
     }
 
-    /// A packet enters a hop; `false` if the queue was full and dropped it.
+    /// Puts a packet into a hop; `false` if the full queue dropped it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     fn put<P: OnLink>(
@@ -289,14 +288,14 @@ impl Path {
         let Some(transmitter) = self.legs[link].hop.fifo() else {
             let mut common = P::Common::default();
             packet.write(&mut common);
-            let in_flight = InFlight { sent, common, step: 0, has_beside: false };
+            let in_flight = InFlight { sent, common, step: 0, has_extras: false };
             return self.queue_up::<P>(link, now, flow, in_flight, packet.rare(), rx, counts, timers);
         };
         let verdict = transmitter.send(now, packet.wire_bytes());
         self.carry::<P>(link, verdict, flow, packet, rx, sent, counts, timers)
     }
 
-    /// A link carries a packet, or does not; `false` if the queue was full and dropped it.
+    /// Does to a packet what the link decided; `false` if the full queue dropped it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     fn carry<P: OnLink>(
@@ -311,7 +310,7 @@ impl Path {
         timers: &mut Timers,
     ) -> bool {
         let leg = &mut self.legs[link];
-        // A packet that was damaged before has been counted as lost.
+        // A packet that an earlier link damaged was counted as lost there.
         let was_whole = is_whole(rx.integrity);
         let is_measured = link == self.measured_back && verdict != Verdict::Dropped;
         if is_measured && sent >= counts.since && leg.hop.free_at() <= self.duration {
@@ -324,7 +323,7 @@ impl Path {
                 match packet.inspect(&Damage { bits: leg.hop.wrong_bits(), code }) {
                     Some(damage) => {
                         match damage {
-                            // Once, however many links it is mended behind.
+                            // Counted once, however many links a packet is corrected after.
                             Integrity::Mended { .. } if rx.integrity == Integrity::Intact => {
                                 counts.note_mended(link < self.hops, sent);
                             }
@@ -359,7 +358,7 @@ impl Path {
             Place::InFront(at) => {
                 let mut common = P::Common::default();
                 packet.write(&mut common);
-                let in_flight = InFlight { sent, common, step: 0, has_beside: false };
+                let in_flight = InFlight { sent, common, step: 0, has_extras: false };
                 leg.under_way.insert::<P>(flow, at, in_flight, packet.rare(), rx);
                 self.heads[link] = leg.under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
                 return true;
@@ -391,18 +390,18 @@ impl Path {
         self.return_bytes
     }
 
-    /// What the links forward could carry, and the measured one back.
+    /// Capacities of the forward links, and of the measured return link.
     pub(super) fn capacities(&self) -> (Vec<Capacity>, Capacity) {
         let forward = self.legs[..self.hops].iter().map(|leg| leg.hop.capacity()).collect();
         (forward, self.legs[self.measured_back].hop.capacity())
     }
 
-    /// When the measured link back has sent all that it counts, in a run that ends at `end`.
+    /// When the measured return link has sent all bytes that it counts, in a run that ends at `end`.
     pub(super) fn back_end(&self, end: Time) -> Time {
         self.legs[self.measured_back].hop.free_at().min(self.duration).max(end)
     }
 
-    /// Largest queue of the forward links, bytes; `None` if one of them keeps no account.
+    /// Largest queue of the forward links, in bytes; `None` if one of them does not record it.
     pub(super) fn peak_queue_bytes(&self) -> Option<f64> {
         let peaks = self.legs[..self.hops].iter().map(|leg| leg.hop.peak_waiting_bytes());
         peaks.reduce(|one, other| Some(one?.max(other?))).flatten()
@@ -416,13 +415,13 @@ fn skip<P: OnLink>(train: &mut Train<P::Common>, n: u32) {
     train.count -= n;
 }
 
-/// Whether no link has damaged a packet beyond what its code mended.
+/// Whether a packet is intact or its code corrected all damage.
 #[inline(always)]
 fn is_whole(integrity: Integrity) -> bool {
     matches!(integrity, Integrity::Intact | Integrity::Mended { .. })
 }
 
-/// What two links did to a packet, together.
+/// The combined damage of two links.
 fn worse(first: Integrity, second: Integrity) -> Integrity {
     match (first, second) {
         (Integrity::PayloadDamaged, _) | (_, Integrity::PayloadDamaged) => Integrity::PayloadDamaged,

@@ -1,5 +1,5 @@
-//! A bundle's end that makes duplicate acknowledgements of a dropped call: it reads those that pass, and repeats the one that asks for
-//! what was lost (Zaghloul, chapters 6 and 8).
+//! A bundle's end that signals a dropped call by duplicate acknowledgements: it reads passing acknowledgements, and repeats the one that
+//! asks for lost data (Zaghloul, chapters 6 and 8).
 
 use farlink_core::{Rx, Time};
 
@@ -25,7 +25,7 @@ impl Path {
         }
     }
 
-    /// A packet was lost in flight over `link` because a call dropped.
+    /// Notes a packet that was lost in flight over `link` because a call dropped.
     #[cold]
     pub(super) fn note_cut<P: OnLink>(&mut self, link: usize, now: Time, flow: u32, packet: &P) {
         let back = self.opposite(link);
@@ -35,7 +35,7 @@ impl Path {
         }
     }
 
-    /// Sends an acknowledgement again, as often as makes the sender retransmit.
+    /// Repeats an acknowledgement as often as makes the sender retransmit.
     fn repeat<P: OnLink>(&mut self, link: usize, now: Time, flow: u32) {
         let Some(duplicate) = self.seen_acks::<P>(link, flow).due() else { return };
         for _ in 0..DUPLICATES {

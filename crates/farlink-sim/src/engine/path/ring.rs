@@ -5,46 +5,46 @@ use std::collections::VecDeque;
 use farlink_core::{Rx, Time};
 
 use super::super::Rings;
-use super::super::carried::{Beside, Carried};
+use super::super::carried::{Carried, Extras};
 use super::super::fifo::Fifo;
 use super::seen_acks::SeenAcks;
 
-/// A packet that a link carries, with what only the engine knows; or the first of a train of them.
+/// A packet in flight, or the first packet of a train, and data of the engine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight<C> {
     pub(super) sent: Time,
     pub(super) common: C,
-    /// What each packet of a train adds to the one before it.
+    /// Increment from one packet of a train to the next.
     pub(super) step: u32,
-    /// There is an entry for it in the ring of rare options.
-    pub(super) has_beside: bool,
+    /// Whether it has an entry in the ring of rare options.
+    pub(super) has_extras: bool,
 }
 
 /// The packets of one protocol on one link.
 #[derive(Debug)]
 pub(in super::super) struct Ring<P: Carried> {
     pub(super) packets: Fifo<InFlight<P::Common>>,
-    pub(super) beside: VecDeque<Beside<P::Rare>>,
-    /// What waits in the hop, by ticket.
-    pub(super) kept: Vec<Option<Kept<P::Common, P::Rare>>>,
+    pub(super) extras: VecDeque<Extras<P::Rare>>,
+    /// The packets waiting in the hop, by ticket.
+    pub(super) kept: Vec<Option<WaitingPacket<P::Common, P::Rare>>>,
     /// The acknowledgements of each flow that a bundle's end has seen, if it repeats them.
     pub(super) seen_acks: Vec<SeenAcks<P>>,
 }
 
 impl<P: Carried> Default for Ring<P> {
     fn default() -> Self {
-        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new(), seen_acks: Vec::new() }
+        Ring { packets: Fifo::default(), extras: VecDeque::new(), kept: Vec::new(), seen_acks: Vec::new() }
     }
 }
 
 impl<P: Carried> Ring<P> {
     #[cold]
-    pub(super) fn put_beside(&mut self, rare: Option<P::Rare>, rx: Rx) {
-        self.beside.push_back(Beside { rare, rx });
+    pub(super) fn put_extras(&mut self, rare: Option<P::Rare>, rx: Rx) {
+        self.extras.push_back(Extras { rare, rx });
     }
 }
 
-/// A protocol's packets: which ring is theirs.
+/// A packet type and its ring on a link.
 pub(in super::super) trait OnLink: Carried {
     const KIND: u8;
     fn ring(rings: &mut Rings) -> &mut Ring<Self>;
@@ -58,9 +58,9 @@ pub(in super::super) struct Arrived<P> {
     pub(in super::super) sent: Time,
 }
 
-/// A packet that waits.
+/// A packet that waits in a hop.
 #[derive(Debug)]
-pub(super) struct Kept<C, R> {
+pub(super) struct WaitingPacket<C, R> {
     pub(super) in_flight: InFlight<C>,
     pub(super) rare: Option<R>,
     pub(super) rx: Rx,

@@ -1,10 +1,10 @@
-//! The acknowledgements that pass a bundle's end, and the data that dropped calls have lost, which decide when one is repeated.
+//! Decides when a bundle's end repeats an acknowledgement, from the acknowledgements that pass it and the data that dropped calls lost.
 
 use std::collections::VecDeque;
 
 use super::super::carried::Carried;
 
-/// What a bundle's end knows about a flow whose acknowledgements pass it.
+/// A bundle end's knowledge of a flow whose acknowledgements pass it.
 #[derive(Clone, Debug)]
 pub(super) struct SeenAcks<P> {
     /// The last acknowledgement.
@@ -42,10 +42,10 @@ mod tests {
         Segment { ack, flags: Flags::ACK, header_bytes: 40, ..Segment::default() }
     }
 
-    /// What was lost is asked for once each, when everything before it has been acknowledged, and not when it was sent again meanwhile.
+    /// Each loss is asked for once, when everything before it has been acknowledged, and not if it was sent again in the meantime.
     #[test]
     fn an_acknowledgement_is_repeated_when_it_has_come_to_a_loss() {
-        let start = u32::MAX - 500; // numbers come round
+        let start = u32::MAX - 500; // sequence numbers wrap
         let mut seen_acks = SeenAcks::default();
         seen_acks.lost.extend([2000, 1000, 3000].map(|behind| start.wrapping_add(behind)));
         assert!(seen_acks.due().is_none(), "nothing was acknowledged yet");
@@ -59,7 +59,7 @@ mod tests {
         );
     }
 
-    /// Data and control beside an acknowledgement are left out of what is repeated.
+    /// A repeated acknowledgement has neither data nor control flags.
     #[test]
     fn only_the_acknowledgement_is_repeated() {
         let with_data =

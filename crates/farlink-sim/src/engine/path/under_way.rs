@@ -1,44 +1,44 @@
-//! What is under way on one link: one order of all packets, and one ring of packets per protocol.
+//! The packets in flight on one link: one ring with the order of all packets, and one ring of packets per protocol.
 
 use farlink_core::endpoint::{Ecn, Integrity};
 use farlink_core::protocol::tcp::trains::Train;
 use farlink_core::{Rx, Time};
 
 use super::super::Rings;
-use super::super::carried::Beside;
+use super::super::carried::Extras;
 use super::super::fifo::Fifo;
 use super::ring::{Arrived, InFlight, OnLink};
 
-/// Which packet arrives when; or the first packet of which train.
+/// The arrival of a packet, or of the first packet of a train.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     pub(super) arrival: Time,
-    /// Between one packet of a train and the next.
+    /// Time between two packets of a train.
     pub(super) gap: Time,
     pub(super) flow: u32,
-    /// Packets in the train.
+    /// Number of packets in the train.
     pub(super) count: u32,
     pub(super) kind: u8,
 }
 
-/// What is under way on one link: one order, one ring per protocol.
+/// The packets in flight on one link.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     pub(super) order: Fifo<Order>,
     pub(super) rings: Rings,
-    /// The end of the warm-up: of what was sent before, nothing goes into one train with what is sent later.
+    /// The end of the warm-up. Packets sent before and after it are never in one train.
     pub(super) warmup: Time,
 }
 
 impl UnderWay {
-    /// Couples packets to the train that was put last; `false` if they do not continue it.
+    /// Appends packets to the last train; `false` if they do not continue it.
     #[inline(always)]
     fn couple<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) -> bool {
         let Some(&order) = self.order.back() else { return false };
         if order.flow != flow || order.kind != P::KIND {
             return false;
         }
-        let Some(in_flight) = P::ring(&mut self.rings).packets.back_mut().filter(|last| !last.has_beside) else {
+        let Some(in_flight) = P::ring(&mut self.rings).packets.back_mut().filter(|last| !last.has_extras) else {
             return false;
         };
         if (in_flight.sent < self.warmup) != (sent < self.warmup) {
@@ -57,7 +57,7 @@ impl UnderWay {
         true
     }
 
-    /// Puts packets behind all others.
+    /// Appends packets.
     #[inline(always)]
     pub(super) fn put<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) {
         if self.couple::<P>(flow, train, sent) {
@@ -66,10 +66,10 @@ impl UnderWay {
         let &Train { ref first, step, count, at, gap } = train;
         *self.order.push_slot() = Order { arrival: at, gap, flow, count, kind: P::KIND };
         *P::ring(&mut self.rings).packets.push_slot() =
-            InFlight { sent, common: first.clone(), step, has_beside: false };
+            InFlight { sent, common: first.clone(), step, has_extras: false };
     }
 
-    /// Puts a packet behind all others, coupled to none; `write` fills its place.
+    /// Appends a packet that joins no train; `write` fills its slot.
     #[inline(always)]
     pub(super) fn append<P: OnLink>(
         &mut self,
@@ -85,13 +85,13 @@ impl UnderWay {
         let slot = ring.packets.push_slot();
         slot.sent = sent;
         write(&mut slot.common);
-        slot.has_beside = !is_usual::<P>(&mut slot.common, rare.as_ref(), rx);
-        if slot.has_beside {
-            ring.put_beside(rare, rx);
+        slot.has_extras = !is_usual::<P>(&mut slot.common, rare.as_ref(), rx);
+        if slot.has_extras {
+            ring.put_extras(rare, rx);
         }
     }
 
-    /// Puts a packet in front of those that arrive later: the delay has fallen, and it overtakes them.
+    /// Inserts a packet before those that arrive later: the delay has fallen, and it overtakes them.
     #[cold]
     pub(super) fn insert<P: OnLink>(
         &mut self,
@@ -101,21 +101,21 @@ impl UnderWay {
         rare: Option<P::Rare>,
         rx: Rx,
     ) {
-        in_flight.has_beside = !is_usual::<P>(&mut in_flight.common, rare.as_ref(), rx);
+        in_flight.has_extras = !is_usual::<P>(&mut in_flight.common, rare.as_ref(), rx);
         let at = self.order.partition_point(|entry| entry.arrival <= arrival);
         let is_of_kind = |at| self.order.get(at).is_some_and(|entry: &Order| entry.kind == P::KIND);
         let of_its_kind = (0..at).filter(|&at| is_of_kind(at)).count();
         self.order.insert(at, Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND });
         let ring = P::ring(&mut self.rings);
-        if in_flight.has_beside {
-            let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
-            let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();
-            ring.beside.insert(before, Beside { rare, rx });
+        if in_flight.has_extras {
+            let has_extras = |at| ring.packets.get(at).is_some_and(|packet| packet.has_extras);
+            let before = (0..of_its_kind).filter(|&at| has_extras(at)).count();
+            ring.extras.insert(before, Extras { rare, rx });
         }
         ring.packets.insert(of_its_kind, in_flight);
     }
 
-    /// Takes out the packet at the head.
+    /// Removes and returns the first packet.
     ///
     /// # Panics
     /// If there is none.
@@ -127,8 +127,8 @@ impl UnderWay {
         // A packet that is kept whole leaves the ring; the first of a train is still needed.
         let common = if P::FORMS_TRAINS { in_flight.common.clone() } else { std::mem::take(&mut in_flight.common) };
         let mut arrived = Arrived { packet: P::plain(common), rx, sent: in_flight.sent };
-        if in_flight.has_beside
-            && let Some(Beside { rare, rx }) = ring.beside.pop_front()
+        if in_flight.has_extras
+            && let Some(Extras { rare, rx }) = ring.extras.pop_front()
         {
             if let Some(rare) = rare {
                 arrived.packet.add(rare);
@@ -139,7 +139,7 @@ impl UnderWay {
         arrived
     }
 
-    /// Takes so many packets of the train at the head out; a single packet is a train of one.
+    /// Removes `count` packets of the first train; a single packet is a train of one.
     ///
     /// # Panics
     /// If there is none.
@@ -158,13 +158,13 @@ impl UnderWay {
     }
 }
 
-/// Writes a congestion codepoint into a packet's common part; `false` if it has to stand beside.
+/// Writes a congestion codepoint into a packet's common part; `false` if that has no place for it.
 #[inline(always)]
 fn write_ecn<P: OnLink>(common: &mut P::Common, ecn: Ecn) -> bool {
     ecn == Ecn::NotCapable || P::write_ecn(common, ecn)
 }
 
-/// Whether nothing of a packet stands beside its common part, into which its congestion codepoint is written.
+/// Whether a packet needs no entry in the ring of rare options. Writes its congestion codepoint into the common part.
 #[inline(always)]
 pub(super) fn is_usual<P: OnLink>(common: &mut P::Common, rare: Option<&P::Rare>, rx: Rx) -> bool {
     rare.is_none() && rx.integrity == Integrity::Intact && write_ecn::<P>(common, rx.ecn)

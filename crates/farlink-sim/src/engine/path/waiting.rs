@@ -1,9 +1,8 @@
-//! Packets that wait in a hop: where classes of service decide what goes next, and in bundles of lines.
+//! Packets that wait in a hop whose next departure is decided late: by classes of service, or in a bundle of lines.
 //!
-//! The hop decides ([`farlink_core::hop`]); here are the packets that it names by tickets, and the alarm that wakes it.
-//! Whatever else happens at the instant of an alarm comes later, so that a packet that begins no longer waits, as where
-//! departures are computed ahead. A run with such a hop takes packets one by one: a train is handled in one step, and
-//! departures would come between.
+//! The hop decides ([`farlink_core::hop`]); this file keeps the packets by their tickets, and the alarm that wakes the hop. The alarm comes
+//! before all other events of its instant, so that a packet whose transmission begins leaves the queue first, as where departures are
+//! computed ahead. A run with such a hop handles packets one by one, because departures could come between the packets of a train.
 
 use farlink_core::bundle::{Availability, Counts as BundleCounts, OnDrop};
 use farlink_core::hop::{Entry, HopSetup, Outcome, Ticket};
@@ -14,30 +13,30 @@ use super::super::Rings;
 use super::super::carried::Load;
 use super::super::counts::Counts;
 use super::super::timers::{Alarm, Kind, Timers};
-use super::ring::{InFlight, Kept, OnLink};
+use super::ring::{InFlight, OnLink, WaitingPacket};
 use super::{Path, is_whole};
 
-/// What waits in one direction of a hop.
+/// The packets waiting in one direction of a hop.
 #[derive(Debug)]
 pub(super) struct Waiting {
     /// The packets by ticket; those of each protocol in its ring.
     pub(super) packets: Rings,
     /// Flow and protocol of each, by ticket.
     owners: Vec<(u32, u8)>,
-    /// When the alarm is due; never if none is set.
+    /// When the alarm is due; `Time::NEVER` if none is set.
     alarm: Time,
-    /// Senders are told of drops by duplicate acknowledgements.
+    /// Whether drops are signalled to senders by duplicate acknowledgements.
     repeats: bool,
 }
 
-/// A packet waits no longer.
+/// A packet that has left a hop, and its outcome.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Left {
+pub(in super::super) struct Departed {
     ticket: Ticket,
     outcome: Outcome,
 }
 
-/// What a run's bundles did: of the first bundle the lines forward, of all of them the packets both ways.
+/// Statistics of a run's bundles: lines of the first bundle, forward; packets of all bundles, both ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BundleResult {
     /// How long lines were up.
@@ -49,7 +48,7 @@ pub struct BundleResult {
 }
 
 impl Waiting {
-    /// None if the hop's link sends packets in the order in which they come.
+    /// `None` if the hop's link is FIFO.
     pub(super) fn new(hop: &HopSetup) -> Option<Box<Self>> {
         let repeats = |config: &farlink_core::bundle::BundleConfig| config.what_on_drop() == OnDrop::DuplicateAcks;
         (hop.weights.is_some() || hop.bundle.is_some()).then(|| {
@@ -62,7 +61,7 @@ impl Waiting {
         })
     }
 
-    fn keep<P: OnLink>(&mut self, ticket: Ticket, flow: u32, packet: Kept<P::Common, P::Rare>) {
+    fn keep<P: OnLink>(&mut self, ticket: Ticket, flow: u32, packet: WaitingPacket<P::Common, P::Rare>) {
         let index = ticket.index();
         let kept = &mut P::ring(&mut self.packets).kept;
         if kept.len() <= index {
@@ -76,7 +75,7 @@ impl Waiting {
     }
 }
 
-/// A packet of its parts.
+/// Assembles a packet from its parts.
 fn whole<P: OnLink>(common: P::Common, rare: Option<P::Rare>) -> P {
     let mut packet = P::plain(common);
     if let Some(rare) = rare {
@@ -91,12 +90,12 @@ impl Path {
         self.legs.iter().any(|leg| leg.waiting.is_some())
     }
 
-    /// Whether anything waits that no arrival is known of yet.
+    /// Whether any packet waits whose arrival is not known yet.
     pub(in super::super) fn has_waiting(&self) -> bool {
         self.legs.iter().any(|leg| leg.hop.has_waiting())
     }
 
-    /// Packets of a flow are of a class.
+    /// Sets the class of a flow's packets.
     pub(in super::super) fn classify(&mut self, kind: u8, flow: usize, class: u8) {
         if class > 0 {
             let classes = &mut self.classes[usize::from(kind)];
@@ -105,15 +104,15 @@ impl Path {
         }
     }
 
-    /// A packet's own class, or that of its flow.
+    /// A packet's own class if above 0, else that of its flow.
     fn class_of<P: OnLink>(&self, flow: u32, packet: &impl Load<P>) -> usize {
         let own = usize::from(packet.class().0).min(CLASSES - 1);
         let of_flow = || self.classes[usize::from(P::KIND)].get(flow as usize).copied().unwrap_or_default();
         if own > 0 { own } else { usize::from(of_flow()) }
     }
 
-    /// A packet enters a hop in which it may have to wait; `false` if there was no room for it. It is taken apart, as one that
-    /// is handed over whole has to stand in memory also where no packet waits.
+    /// Puts a packet into a hop in which it may have to wait; `false` if there was no room. It is passed in parts, because a whole one
+    /// would be written to memory on FIFO links too.
     #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     pub(super) fn queue_up<P: OnLink>(
@@ -134,7 +133,7 @@ impl Path {
             Entry::Sent(verdict) => self.carry::<P>(link, verdict, flow, &packet, rx, in_flight.sent, counts, timers),
             Entry::Waits(ticket) => {
                 let waiting = leg.waiting.as_deref_mut().expect("packets wait in this hop");
-                waiting.keep::<P>(ticket, flow, Kept { in_flight, rare, rx });
+                waiting.keep::<P>(ticket, flow, WaitingPacket { in_flight, rare, rx });
                 true
             }
         };
@@ -152,7 +151,7 @@ impl Path {
         }
     }
 
-    /// A hop's alarm rings; `false` if it was answered before.
+    /// Whether an alarm at `at` is the hop's current one.
     pub(in super::super) fn is_alarm(&self, link: usize, at: Time) -> bool {
         self.legs[link].waiting.as_ref().is_some_and(|waiting| waiting.alarm == at)
     }
@@ -162,7 +161,7 @@ impl Path {
         self.legs.iter().position(|leg| leg.waiting.as_ref().is_some_and(|waiting| waiting.alarm <= now))
     }
 
-    /// A hop does what is due.
+    /// Lets a hop do what is due.
     pub(in super::super) fn wake(&mut self, link: usize, now: Time) {
         let leg = &mut self.legs[link];
         if let Some(waiting) = &mut leg.waiting {
@@ -171,37 +170,36 @@ impl Path {
         }
     }
 
-    /// The next packet that waits no longer in a hop: its flow, its protocol and what becomes of it. Sets the alarm when there
-    /// is no more.
-    pub(in super::super) fn next_left(
+    /// The next packet that leaves a hop: its flow, its protocol and its outcome. Sets the alarm when there is none.
+    pub(in super::super) fn next_departed(
         &mut self,
         link: usize,
         now: Time,
         timers: &mut Timers,
-    ) -> Option<(u32, u8, Left)> {
+    ) -> Option<(u32, u8, Departed)> {
         let Some((ticket, outcome)) = self.legs[link].hop.poll(now) else {
             self.arm(link, timers);
             return None;
         };
         let waiting = self.legs[link].waiting.as_deref().expect("packets wait in this hop");
         let (flow, kind) = waiting.owners[ticket.index()];
-        Some((flow, kind, Left { ticket, outcome }))
+        Some((flow, kind, Departed { ticket, outcome }))
     }
 
-    /// A packet leaves the queue of a hop, comes out of a bundle, or is lost there.
+    /// Handles a packet that leaves the queue of a hop, leaves a bundle, or is lost there.
     pub(in super::super) fn leave<P: OnLink>(
         &mut self,
         link: usize,
         now: Time,
         flow: u32,
-        Left { ticket, outcome }: Left,
+        Departed { ticket, outcome }: Departed,
         counts: &mut Counts,
         timers: &mut Timers,
     ) {
         let waiting = self.legs[link].waiting.as_deref_mut().expect("packets wait in this hop");
         let repeats = waiting.repeats;
         let kept = P::ring(&mut waiting.packets).kept.get_mut(ticket.index()).and_then(Option::take);
-        let Some(Kept { in_flight, rare, rx }) = kept else { return };
+        let Some(WaitingPacket { in_flight, rare, rx }) = kept else { return };
         match outcome {
             Outcome::Sent(verdict) => {
                 let packet = whole::<P>(in_flight.common, rare);
@@ -229,7 +227,7 @@ impl Path {
         }
     }
 
-    /// A packet comes out of a bundle.
+    /// Puts a packet that has left a bundle in flight, to arrive now.
     pub(super) fn put_out<P: OnLink>(
         &mut self,
         link: usize,
@@ -246,7 +244,7 @@ impl Path {
         leg.under_way.append::<P>(flow, now, in_flight.sent, |place| *place = in_flight.common, rare, rx);
     }
 
-    /// What the bundles did; none if there is none.
+    /// Statistics of the bundles; `None` if there are none.
     pub(in super::super) fn bundles(&mut self, now: Time) -> Option<BundleResult> {
         let mut all: Option<BundleResult> = None;
         for (availability, counts) in self.legs.iter_mut().filter_map(|leg| leg.hop.bundle_report(now)) {
@@ -270,7 +268,7 @@ mod tests {
     use super::*;
     use crate::resolve;
 
-    /// A datagram names a class of its own if that is above 0; whoever names none has its flow's.
+    /// A packet's class above 0 counts; otherwise its flow's does.
     #[test]
     fn a_packets_own_class_counts() {
         let scenario = json!({
