@@ -294,8 +294,8 @@ def _draw_bits(trace: Trace, over_bits: Axes, distances: Axes, count: Axes) -> N
     count.set(title="Wrong bits per stretch of the upper panel", xlabel="wrong bits", ylabel="stretches")
 
 
-def _steps(panel: Axes, values: NDArray[np.float64], edges: NDArray[np.float64], *, fill: bool = False) -> None:
-    """Values that are constant between edges. `Axes.stairs` takes seconds for 100,000 of them: it walks along its outline in Python."""
+def _steps(panel: Axes, values: NDArray[np.float64], edges: NDArray[np.floating], *, fill: bool = False) -> None:
+    """Values that are constant between edges. `Axes.stairs` takes seconds for 100,000: it walks along its outline in Python."""
     if fill:
         # The area up to the largest of neighbouring values, in no more steps than a picture shows.
         first = np.arange(0, values.size, -(-values.size // 4000))
