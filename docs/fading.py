@@ -186,7 +186,7 @@ def table_of_first_order(measured: dict[str, Any], runs: Series) -> list[str]:
 
 
 def tails(measured: dict[str, Any], drawn: dict[str, Any]) -> str:
-    """Levels exceeded in all but 0.1 and 0.01 % of the time."""
+    """The level exceeded in all but 0.1 % of the time, beside the measured one."""
     parts = []
     for name in RECORDS:
         power = clear_power(drawn[name])

@@ -289,7 +289,7 @@ def test_eight_modems_carry_datagrams_at_18_6_kbps():
 
 @pytest.mark.published("Zaghloul, figure 7.14")
 @pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
-def test_figures_show_the_counts_of_the_engine(rule):
+def test_line_shares_of_the_engine_match_the_schedule_of_figure_7_14(rule):
     from farlink import engines, scenario
     from farlink.papers.zaghloul.figure_7_14 import down_times
 

@@ -85,7 +85,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(kind, low, is_censored):
     assert low <= hits / trials <= 0.985
 
 
-def test_censored_calls_must_be_neither_dropped_nor_counted_as_drops():
+def test_censored_calls_must_be_neither_left_out_nor_counted_as_drops():
     """Both leaving out calls that ended on purpose and counting them as drops give a wrong mean."""
     rng = np.random.default_rng(1)
     true_s, planned_s = rng.exponential(3000, 3000), rng.exponential(300, 3000)

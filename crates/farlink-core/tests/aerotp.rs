@@ -553,7 +553,7 @@ fn over_a_lossy_link(keys: Value, is_closed: bool) -> (Vec<(Time, Segment<Virtua
     (sent, arrived)
 }
 
-/// Number of retransmissions sent before an answer could have requested them.
+/// Times of the last transmission and of the retransmission, for each one sent before an answer could have requested it.
 fn repeated_early(sent: &[(Time, Segment<Virtual>)]) -> Vec<(Time, Time)> {
     let mut found = Vec::new();
     for (n, (at, segment)) in sent.iter().enumerate() {

@@ -4,11 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::aerotp_schedules::wrapping_seeds;
 use crate::pair::{Content, Fault, ONE_WAY, Pair};
 use farlink_core::protocol::aerotp::{self, AerotpConfig, Flags, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, Rng, Rx, Stream, Time};
-use farlink_fec::awgn::split_mix64;
 use serde_json::{Value, json};
 
 type Side = aerotp::Side<Vec<u8>>;
@@ -58,7 +58,7 @@ fn known(keys: &Value) -> Ends {
     pair
 }
 
-/// Packets of a side, except for the first `packets`.
+/// Packets of a side in the log, after the first `count` entries, which are of both sides.
 fn since(pair: &Ends, side: usize, count: usize) -> Vec<Segment<Vec<u8>>> {
     pair.log[count..].iter().filter(|sent| sent.1 == side).map(|sent| sent.2.clone()).collect()
 }
@@ -395,12 +395,6 @@ impl Play {
         let is_coded = config.coded.is_some();
         assert!(is_coded || pair.ends.iter().all(|end| end.dropped().forged == 0));
     }
-}
-
-/// Seeds of connections whose sequence numbers wrap within their first kilobytes.
-fn wrapping_seeds() -> Vec<u64> {
-    let is_late = |seed: &u64| (split_mix64(*seed) >> 16) as u32 > u32::MAX - 2_000;
-    (0..).filter(is_late).take(8).collect()
 }
 
 /// `make soak` runs more.

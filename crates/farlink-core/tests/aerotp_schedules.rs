@@ -82,7 +82,7 @@ fn byte(side: usize, incarnation: u32, at: usize) -> u8 {
 }
 
 /// Seeds of connections whose sequence numbers wrap within their first kilobytes.
-fn wrapping_seeds() -> Vec<u64> {
+pub(crate) fn wrapping_seeds() -> Vec<u64> {
     let is_late = |seed: &u64| (split_mix64(*seed) >> 16) as u32 > u32::MAX - 2_000;
     (0..).filter(is_late).take(8).collect()
 }

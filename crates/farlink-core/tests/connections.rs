@@ -1,7 +1,7 @@
 //! Two TCP connections over a network that loses, duplicates, reorders and delays: the stream arrives, byte for byte.
 
 use crate::pair;
-use crate::pair::{Content, Pair, configs, count, faults, small};
+use crate::pair::{Content, Pair, WithoutContent, configs, count, faults, small};
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Flags, Segment, TcpConfig, TcpConnection, Timestamps};
@@ -44,7 +44,7 @@ proptest! {
         let real = transfer::<Vec<u8>>(&config, seed, &faults, bytes, whole);
         let lengths = transfer::<Virtual>(&config, seed, &faults, bytes, whole);
         let real_log: Vec<pair::Sent> =
-            real.log.iter().map(|(at, side, segment)| (*at, *side, pair::without_content(segment))).collect();
+            real.log.iter().map(|(at, side, segment)| (*at, *side, segment.without_content())).collect();
         prop_assert_eq!(real_log, lengths.log);
         prop_assert_eq!(real.events, lengths.events);
     }

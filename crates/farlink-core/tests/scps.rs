@@ -1,6 +1,6 @@
 //! The extensions of SCPS-TP over a network that loses, duplicates, reorders and delays.
 
-use crate::pair::{Content, Fault, ONE_WAY, Pair, Sent, count, faults, scps_configs, small, without_content};
+use crate::pair::{Content, Fault, ONE_WAY, Pair, Sent, WithoutContent, count, faults, scps_configs, small};
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
@@ -106,7 +106,7 @@ fn losing(packets: &[usize]) -> Vec<Fault> {
 
 /// Sent segments, without their content.
 fn log<D: Content>(pair: &Pair<D>) -> Vec<Sent> {
-    pair.log.iter().map(|(at, side, segment)| (*at, *side, without_content(segment))).collect()
+    pair.log.iter().map(|(at, side, segment)| (*at, *side, segment.without_content())).collect()
 }
 
 /// Time and sequence number of each data segment of the opener.
@@ -319,7 +319,7 @@ fn a_missing_end_is_skipped() {
 
 /// Every segment is sent that often, spaced apart, and acknowledged as if it had been sent once.
 #[test]
-fn copies_are_sent_without_request_and_their_loss_is_ignored() {
+fn copies_are_sent_without_request_and_cause_no_retransmission() {
     let config = ScpsConfig {
         copies: count(3),
         copy_spacing_s: Seconds::new(0.015).unwrap(),

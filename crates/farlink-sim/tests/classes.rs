@@ -68,7 +68,7 @@ fn the_first_strict_class_waits_for_at_most_one_packet() {
 
 /// The same with the numbers exchanged: voice starves behind datagrams that fill the link.
 #[test]
-fn the_last_strict_class_gets_the_rest() {
+fn the_last_strict_class_starves_behind_a_full_one() {
     let traffic = json!({ "kind": "cbr", "rate_bps": 2e6, "payload_bytes": 972 });
     let changes = [
         ("link.service", json!("strict")),

@@ -2,7 +2,7 @@
 
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::arq::{ArqConfig, Flags, Frame, Station};
-use farlink_core::{Event, Payload, Time, Virtual};
+use farlink_core::{Event, Time};
 
 use crate::pair::{Content, Fault, Pair};
 
@@ -10,28 +10,6 @@ pub(crate) type Network<D> = Pair<D, Station<D>>;
 
 /// A frame that left a side.
 pub(crate) type Sent<D> = (Time, usize, Frame<D>);
-
-/// The frame with only the length of its payload.
-pub(crate) fn lengths_of<D: Payload>(frame: &Frame<D>) -> Frame<Virtual> {
-    let Frame { flags, number, position, skipped_bytes, ack, nak, nak_count, increment, .. } = *frame;
-    let Frame { timestamp, echo, header_bytes, parity_bytes, ref blocks, ref payload, .. } = *frame;
-    Frame {
-        flags,
-        number,
-        position,
-        skipped_bytes,
-        ack,
-        nak,
-        nak_count,
-        increment,
-        timestamp,
-        echo,
-        header_bytes,
-        parity_bytes,
-        blocks: blocks.clone(),
-        payload: Virtual(payload.len() as u32),
-    }
-}
 
 /// Long enough for any number of timeouts that the faults can cause.
 pub(crate) const LONG: Time = Time::from_secs(1_000_000);

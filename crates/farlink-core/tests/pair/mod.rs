@@ -4,10 +4,12 @@ mod configs;
 pub(crate) mod content;
 pub(crate) mod examples;
 pub(crate) mod forgery;
+mod lengths;
 mod network;
 pub(crate) mod operations;
 pub(crate) mod shared_host;
 
 pub(crate) use configs::{configs, count, scps_configs, small};
 pub(crate) use content::Content;
-pub(crate) use network::{Fault, ONE_WAY, Pair, Sent, fault, faults, without_content};
+pub(crate) use lengths::WithoutContent;
+pub(crate) use network::{Fault, ONE_WAY, Pair, Sent, fault, faults};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use farlink_core::payload::{Payload, Virtual};
+use farlink_core::payload::Virtual;
 use farlink_core::protocol::tcp::{Segment, TcpConfig, TcpConnection};
 use farlink_core::{Damage, Ecn, Endpoint, Event, Packet, PacketCode, Rx, Stream, Time};
 use proptest::prelude::*;
@@ -40,9 +40,9 @@ pub(crate) const ONE_WAY: Time = Time::from_millis(20);
 pub(crate) struct Pair<D, E: Endpoint = TcpConnection<D>> {
     pub(crate) ends: [E; 2],
     pub(crate) now: Time,
-    /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
+    /// Consumed one per packet sent; when they are used up, everything arrives after `delay`.
     pub(crate) faults: VecDeque<Fault>,
-    /// Delay of a side's packets when the faults are used up.
+    /// Delay of a side's packets that arrive in time: without a fault, or damaged. [`ONE_WAY`] unless set.
     pub(crate) delay: Box<Delay<E::Packet>>,
     /// Sides whose packets are all lost; this consumes no fault.
     pub(crate) is_cut: [bool; 2],
@@ -298,7 +298,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         self.now = end;
     }
 
-    /// All data has arrived, and no event is left.
+    /// All data has arrived, each side has closed once, and no timer runs.
     pub(crate) fn assert_done(&self, bytes: [usize; 2]) {
         assert_eq!(self.received, [bytes[1], bytes[0]], "bytes received");
         for side in [0, 1] {
@@ -311,13 +311,6 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
             assert_eq!(self.ends[side].poll_timeout(), None, "side {side} waits for nothing");
         }
     }
-}
-
-pub(crate) fn without_content<D: Payload>(segment: &Segment<D>) -> Segment<Virtual> {
-    let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, .. } =
-        *segment;
-    let payload = Virtual(segment.payload.len() as u32);
-    Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, payload }
 }
 
 pub(crate) fn fault() -> impl Strategy<Value = Fault> {

@@ -3,7 +3,7 @@
 //! A TCP segment with all its options is three times as large as a usual one, and copying it was the largest single cost of a packet.
 //! Packets of other protocols are kept whole.
 
-use farlink_core::protocol::tcp::trains::{PlainSegment, Steps, Train};
+use farlink_core::protocol::tcp::trains::{PlainSegment, Train};
 use farlink_core::protocol::tcp::{Flags, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
 use farlink_core::wire::Codec;
 use farlink_core::{Ecn, Packet, Rx, Virtual};

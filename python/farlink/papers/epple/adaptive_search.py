@@ -116,7 +116,7 @@ def bent_rules(base: Keys) -> dict[str, Keys]:
 
 
 def search(bench: Workbench) -> Iterator[tuple[str, dict[str, Keys], dict[str, dict[str, float]]]]:
-    """Search each kind of rule in pivot; the power rule starts with the memory that is best with equation (11).
+    """Search each kind of rule in turn; the power rule starts with the memory that is best with equation (11).
 
     Yields
     ------

@@ -9,7 +9,7 @@ mod segment;
 mod train;
 
 pub use segment::PlainSegment;
-pub use train::{Plain, Steps, Train};
+pub use train::{Plain, Train};
 
 use crate::endpoint::{Ecn, Endpoint};
 use crate::payload::Virtual;

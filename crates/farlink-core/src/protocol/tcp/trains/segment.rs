@@ -4,7 +4,7 @@ use crate::endpoint::{Damage, Ecn, Integrity, Packet};
 
 use super::super::ack_fields::AckFields;
 use super::super::segment::{Flags, SackBlock};
-use super::train::Steps;
+use super::train::Train;
 
 /// A segment whose payload is only a length, without options except for one block received after a gap. Most segments of a
 /// simulation are of this kind.
@@ -29,6 +29,35 @@ pub struct PlainSegment {
 }
 
 impl PlainSegment {
+    /// The step from this segment to `next` in a train; `None` if they are not of one train. Data advances by its length;
+    /// acknowledgements by the newly acknowledged bytes (none in duplicates); those that report a block, by its growth.
+    #[inline(always)]
+    fn step_to(&self, next: &Self) -> Option<u32> {
+        let step = if self.payload_bytes > 0 {
+            self.payload_bytes
+        } else if self.sack.is_empty() {
+            next.ack.wrapping_sub(self.ack)
+        } else {
+            next.sack.right.wrapping_sub(self.sack.right)
+        };
+        (self.ahead(step, 1) == *next && step <= i32::MAX as u32).then_some(step)
+    }
+
+    /// The segment `n` steps later in a train.
+    #[inline(always)]
+    pub fn ahead(&self, step: u32, n: u32) -> Self {
+        let by = step.wrapping_mul(n);
+        let mut ahead = *self;
+        if self.payload_bytes > 0 {
+            ahead.seq = self.seq.wrapping_add(by);
+        } else if self.sack.is_empty() {
+            ahead.ack = self.ack.wrapping_add(by);
+        } else {
+            ahead.sack.right = self.sack.right.wrapping_add(by);
+        }
+        ahead
+    }
+
     /// The fields that concern the sending direction.
     #[inline(always)]
     pub(super) fn ack_fields(&self) -> AckFields<'_> {
@@ -61,32 +90,18 @@ impl Packet for PlainSegment {
     }
 }
 
-impl Steps for PlainSegment {
-    /// The step between two segments of a train: data advances by its length; acknowledgements by the newly acknowledged bytes
-    /// (none in duplicates); those that report a block, by its growth.
-    #[inline(always)]
-    fn step_to(&self, next: &Self) -> Option<u32> {
-        let step = if self.payload_bytes > 0 {
-            self.payload_bytes
-        } else if self.sack.is_empty() {
-            next.ack.wrapping_sub(self.ack)
-        } else {
-            next.sack.right.wrapping_sub(self.sack.right)
+impl Train<PlainSegment> {
+    /// Appends `other`; returns `false`, without any effect, if it does not continue this train.
+    #[inline]
+    pub fn couple(&mut self, other: &Self) -> bool {
+        let last = self.count - 1;
+        let Some(step) = self.first.ahead(self.step, last).step_to(&other.first) else { return false };
+        let gap = other.at.since(self.time(last));
+        let fits = |train: &Self| train.count == 1 || (train.step == step && train.gap == gap);
+        let Some(count) = self.count.checked_add(other.count).filter(|_| fits(self) && fits(other)) else {
+            return false;
         };
-        (self.ahead(step, 1) == *next && step <= i32::MAX as u32).then_some(step)
-    }
-
-    #[inline(always)]
-    fn ahead(&self, step: u32, n: u32) -> Self {
-        let by = step.wrapping_mul(n);
-        let mut ahead = *self;
-        if self.payload_bytes > 0 {
-            ahead.seq = self.seq.wrapping_add(by);
-        } else if self.sack.is_empty() {
-            ahead.ack = self.ack.wrapping_add(by);
-        } else {
-            ahead.sack.right = self.sack.right.wrapping_add(by);
-        }
-        ahead
+        (self.step, self.gap, self.count) = (step, gap, count);
+        true
     }
 }

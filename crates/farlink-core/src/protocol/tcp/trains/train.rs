@@ -2,15 +2,6 @@
 
 use crate::time::Time;
 
-/// A packet of which many consecutive ones differ in one number only.
-pub trait Steps: Clone {
-    /// The difference between that number in `next` and in this packet; `None` if they differ otherwise.
-    fn step_to(&self, next: &Self) -> Option<u32>;
-
-    /// The packet `n` steps later.
-    fn ahead(&self, step: u32, n: u32) -> Self;
-}
-
 /// Packets that follow each other at equal distances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Train<P> {
@@ -38,22 +29,6 @@ impl<P> Train<P> {
     pub fn time(&self, n: u32) -> Time {
         // The last packet's time is valid, so none overflows.
         Time::from_ps(self.at.as_ps().wrapping_add(self.gap.as_ps().wrapping_mul(u64::from(n))))
-    }
-}
-
-impl<P: Steps> Train<P> {
-    /// Appends `other`; returns `false`, without any effect, if it does not continue this train.
-    #[inline]
-    pub fn couple(&mut self, other: &Self) -> bool {
-        let last = self.count - 1;
-        let Some(step) = self.first.ahead(self.step, last).step_to(&other.first) else { return false };
-        let gap = other.at.since(self.time(last));
-        let fits = |train: &Self| train.count == 1 || (train.step == step && train.gap == gap);
-        let Some(count) = self.count.checked_add(other.count).filter(|_| fits(self) && fits(other)) else {
-            return false;
-        };
-        (self.step, self.gap, self.count) = (step, gap, count);
-        true
     }
 }
 
