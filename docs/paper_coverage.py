@@ -48,6 +48,7 @@ LONGEST = {"item": 60, "what": 70, "place": 75, "note": 130}
 _COLUMN = {"Mechanisms and findings": "section", "Future work": "subject"}
 _FIELDS = {"item", "what", "state", "note", *paper_places.KINDS}
 _NUMBERS = re.compile(r"^(?:eqs?\.|tables?|figures?) (?P<numbers>[^:]+)")
+_RANGE = re.compile(r"^(?P<chapter>(?:[0-9]+\.)?)(?P<low>[0-9]{1,3})-(?P<same>(?:[0-9]+\.)?)(?P<high>[0-9]{1,3})$")
 
 
 class CoverageError(FarlinkError):
@@ -186,7 +187,7 @@ def _paper(coverage: Coverage, headings: Mapping[str, str]) -> Iterator[str]:
     yield f"{paper.authors}: [{paper.title}]({paper.key}.md)"
     yield ""
     for heading, begins in GROUPS.items():
-        rows = [row for row in coverage.rows if row.item.startswith(begins)]
+        rows = sorted((row for row in coverage.rows if row.item.startswith(begins)), key=_first_number)
         if rows:
             yield f"**{heading}**"
             yield ""
@@ -194,6 +195,12 @@ def _paper(coverage: Coverage, headings: Mapping[str, str]) -> Iterator[str]:
             yield "|---|---|---|---|"
             yield from (_line(row, headings) for row in rows)
             yield ""
+
+
+def _first_number(row: Row) -> list[int]:
+    """Place of a row among equations, tables or figures; other rows stay in the order of the file."""
+    found = [number for word in NUMBERED.values() for number in numbers(row.item, word)]
+    return [int(part) if part.isdecimal() else len(part) for part in found[0].split(".")] if found else []
 
 
 def _line(row: Row, headings: Mapping[str, str]) -> str:
@@ -255,15 +262,13 @@ def _faults(row: Row, headings: Mapping[str, str]) -> Iterator[str]:
 
 
 def _expanded(text: str) -> Iterator[str]:
-    """Single numbers of a list with ranges, such as "2.1-2.4, 3.1" or "I, II"."""
+    """Single numbers of a list with ranges, such as "2.1-2.4, 3.1" or "I, II"; what is no range stays as it is."""
     for part in filter(None, re.split(r", *", text)):
-        first, dash, last = part.partition("-")
-        if not dash:
+        ends = _RANGE.match(part)
+        if ends is None or ends["chapter"] != ends["same"]:
             yield part
-            continue
-        chapter, _, low = first.rpartition(".")
-        for number in range(int(low), int(last.rpartition(".")[2]) + 1):
-            yield f"{chapter}.{number}" if chapter else str(number)
+        else:
+            yield from (f"{ends['chapter']}{number}" for number in range(int(ends["low"]), int(ends["high"]) + 1))
 
 
 if __name__ == "__main__":

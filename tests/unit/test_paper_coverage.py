@@ -132,6 +132,24 @@ def test_a_number_without_a_row_is_reported(docs, key):
             assert f"{word} {number} of the paper has no row; add one, open if farlink lacks it" in found
 
 
+@pytest.mark.parametrize(
+    ("item", "word", "numbers"),
+    [
+        ("eq. (4): in the simulation", "eq.", ["4"]),
+        ("eqs. (10) to (13)", "eq.", ["10", "11", "12", "13"]),
+        ("figures 7.8 to 7.11", "figure", ["7.8", "7.9", "7.10", "7.11"]),
+        ("tables 4.2 and 4.3", "table", ["4.2", "4.3"]),
+        ("table I: ns-2 and TGEP", "table", ["I"]),
+        ("table 1", "figure", []),
+        ("section 3.1: figure 2", "figure", []),
+        ("figures 1 to x", "figure", ["1-x"]),
+        ("figures 4.9 to 5.1", "figure", ["4.9-5.1"]),
+    ],
+)
+def test_numbers_of_an_item(docs, item, word, numbers):
+    assert docs.paper_coverage.numbers(item, word) == numbers
+
+
 def test_a_number_that_the_paper_has_not_is_reported(docs):
     coverage = rows_of(docs, "epple")
     extra = replace(coverage.rows[0], item="figures 4 and 5: a misprint")
@@ -211,6 +229,18 @@ def test_the_page_has_all_rows_and_counts_them(docs):
     )
 
 
+def test_equations_tables_and_figures_are_in_the_order_of_their_numbers():
+    text = (ROOT / "docs" / "validation" / "coverage.md").read_text(encoding="utf-8")
+    zaghloul = text.partition("## Zaghloul")[2]
+
+    equations = [int(number) for number in re.findall(r"^\| eqs?\. \((\d+)\)", zaghloul, re.MULTILINE)]
+    figures = [(int(one), int(two)) for one, two in re.findall(r"^\| figures? (\d)\.(\d+)", zaghloul, re.MULTILINE)]
+    assert len(equations) > 30
+    assert len(figures) > 30
+    assert equations == sorted(equations)
+    assert figures == sorted(figures)
+
+
 def test_no_page_is_made_of_wrong_rows(docs):
     coverage = rows_of(docs, "epple")
     wrong = replace(coverage.rows[0], places=(("page", "docs/nowhere.md"),))
@@ -242,3 +272,19 @@ def test_a_letter_too_many_is_noticed(docs, kind, at, letter):
 
     with pytest.raises(docs.paper_places.PlaceError, match=re.escape(repr(wrong))):
         docs.paper_places.found(kind, wrong, docs.headings)
+
+
+@given(key=st.sampled_from(sorted(papers.PAPERS)), at=st.integers(0, 10**6), letters=st.text(max_size=3), is_cut=st.booleans())
+def test_a_table_file_with_a_slip_is_read_or_refused(docs, tmp_path_factory, key, at, letters, is_cut):
+    text = (ROOT / "docs" / "coverage" / f"{key}.toml").read_text(encoding="utf-8")
+    at %= len(text)
+    path = tmp_path_factory.mktemp("rows") / f"{key}.toml"
+    path.write_text(text[:at] + letters + text[at + is_cut :], encoding="utf-8", errors="replace")
+
+    try:
+        coverage = docs.paper_coverage.load(path)
+    except docs.paper_coverage.CoverageError as error:
+        found = [error.message]
+    else:
+        found = docs.paper_coverage.problems(coverage, docs.headings)
+    assert all(problem.startswith(f"{key}.toml: ") for problem in found)
