@@ -100,10 +100,15 @@ def load(path: Path) -> Coverage:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise CoverageError(f"{path.name}: {error}", "correct the TOML there") from None
+    for name in data:
+        if name not in (*NUMBERED, "row"):
+            raise CoverageError(f"{path.name}: no field {name!r}", instead(name, (*NUMBERED, "row")))
     for name in NUMBERED:
         if not isinstance(data.get(name), str):
             raise CoverageError(f"{path.name}: {name} is missing", f'give all numbers of the paper, as in {name} = "1-13, 47"')
-    rows = tuple(_row(path.name, place, table) for place, table in enumerate(data.get("row", []), 1))
+    if not isinstance(tables := data.get("row", []), list) or not all(isinstance(table, dict) for table in tables):
+        raise CoverageError(f"{path.name}: row is no list of tables", "begin each row with [[row]]")
+    rows = tuple(_row(path.name, place, table) for place, table in enumerate(tables, 1))
     return Coverage(path.stem, rows, {name: tuple(_expanded(data[name])) for name in NUMBERED})
 
 

@@ -21,6 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from farlink import _core, papers
+from farlink.channels.synthesis import rain
+from farlink.channels.synthesis.presets import PRESETS
+from farlink.channels.synthesis.text import settled
 from farlink.errors import FarlinkError
 from farlink.near_names import instead
 
@@ -178,20 +181,37 @@ def _command(place: str, _headings: Mapping[str, str]) -> str:
             raise PlaceError(f"command {place!r}: no command {words[0]!r}", instead(words[0], command.commands))
         command = command.commands[words.pop(0)]
     options = {name: parameter for parameter in command.params for name in parameter.opts if name.startswith("-")}
-    takes_arguments = any(parameter.param_type_name == "argument" for parameter in command.params)
-    is_value = False
+    option, arguments = "", []
     for word in words:
         if word in options:
-            is_value = not options[word].is_flag
-        elif word.startswith("-") or "--" in word:
+            option = "" if options[word].is_flag else word
+        elif word.startswith("-"):
             raise PlaceError(f"command {place!r}: no option {word!r}", instead(word, options))
-        elif not is_value and not takes_arguments:
-            raise PlaceError(
-                f"command {place!r}: {word!r} belongs to no option", "leave it out: the command takes no arguments"
-            )
         else:
-            is_value = False
+            arguments.append((option, word))
+            option = ""
+    if command.name == "synthesize":
+        _check_synthesis(place, arguments)
+    elif any(not option for option, _ in arguments):
+        raise PlaceError(f"command {place!r} names a file or another argument", "write options only")
     return f"`{place}`"
+
+
+def _check_synthesis(place: str, arguments: list[tuple[str, str]]) -> None:
+    """Look up the preset and the parameters of ``farlink trace synthesize``."""
+    presets = [word for option, word in arguments if not option]
+    known = [*PRESETS, rain.NAME]
+    for name in presets:
+        if name not in known:
+            raise PlaceError(f"command {place!r}: no preset {name!r}", instead(name, known))
+    settings = dict(word.partition("=")[::2] for option, word in arguments if option == "--set")
+    if settings and presets and presets[0] in PRESETS:
+        try:
+            settled(presets[0], settings)
+        except FarlinkError as error:
+            raise PlaceError(f"command {place!r}: {error.message}", error.remedy) from None
+    elif settings:
+        raise PlaceError(f"command {place!r}: --set is not looked up there", "name a preset of received power before it")
 
 
 @cache
