@@ -39,7 +39,7 @@ WRONG = [
     ("command", "farlink trace show --drops x link", "names a file or another argument", "write options only"),
     ("command", "farlink schema now", "names a file or another argument", "write options only"),
     ("command", "farlink trace synthesize kido", "no preset 'kido'", "did you mean 'kiodo'?"),
-    ("command", "farlink trace synthesize kiodo --set jiter_rad=1", "'jiter_rad' is no parameter", "did you mean 'jitter_rad'?"),
+    ("command", "farlink trace synthesize kiodo --set jiter_rad=", "'jiter_rad' is no parameter", "did you mean 'jitter_rad'?"),
     ("command", "farlink trace synthesize rain --set latitude=5", "--set is not looked up there", "name a preset"),
     ("command", "trace show", "does not begin with farlink", "write it as one types it"),
     ("python", "farlink.models.arq.window_byte", "there is no 'window_byte'", "did you mean 'window_bytes'?"),
