@@ -217,6 +217,12 @@ def test_a_table_file_that_cannot_be_read_is_refused(docs, tmp_path, text, fault
     assert remedy in caught.value.remedy
 
 
+def test_the_page_is_current(docs):
+    text = (ROOT / "docs" / "validation" / "coverage.md").read_text(encoding="utf-8")
+
+    assert docs.generate.coverage_page() == text, "write it anew with `python docs/paper_coverage.py`"
+
+
 def test_the_page_has_all_rows_and_counts_them(docs):
     text = (ROOT / "docs" / "validation" / "coverage.md").read_text(encoding="utf-8")
     every = [rows_of(docs, key) for key in papers.PAPERS]
