@@ -2,6 +2,7 @@
 
 - `docs/reference/scenario.md`, every key, from the JSON Schema of the types that run
 - `docs/reference/quantities.md`, every column of a result
+- `docs/validation/coverage.md`, what farlink has of the papers, from the rows in `docs/coverage`
 - the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
 - the picture of `scenarios/compare-geo.toml`
 - the tables of `docs/validation/codecs.md`, if `make bench` has left `out/bench-codecs.json`
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from farlink import _core, units
+from farlink import _core, papers, units
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = "scenarios/geo-tcp.toml"
@@ -204,7 +205,8 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
     if MEASURED.exists():
-        CODECS.write_text(_benchmark().page_with_tables(CODECS.read_text(encoding="utf-8"), json.loads(MEASURED.read_text())))
+        codecs = _program("bench_codecs", ROOT / "benches" / "codecs.py")
+        CODECS.write_text(codecs.page_with_tables(CODECS.read_text(encoding="utf-8"), json.loads(MEASURED.read_text())))
         print(CODECS.relative_to(ROOT))
     PICTURES.mkdir(exist_ok=True)
     for name in SCENARIO_PICTURES:
@@ -213,9 +215,9 @@ def main() -> None:
         print(path.relative_to(ROOT))
 
 
-def _benchmark() -> Any:
-    """The program of `make bench` that times codecs, as a module."""
-    spec = importlib.util.spec_from_file_location("bench_codecs", ROOT / "benches" / "codecs.py")
+def _program(name: str, path: Path) -> Any:
+    """A program that is in no package, as a module."""
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -230,6 +232,7 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs" / "reference" / "scenario.md": scenario_page(),
         ROOT / "docs" / "reference" / "quantities.md": quantities_page(),
+        ROOT / "docs" / "validation" / "coverage.md": coverage_page(),
         readme: with_table(readme.read_text(encoding="utf-8")),
         **{guide: with_output(guide.read_text(encoding="utf-8")) for guide in GUIDES},
     }
@@ -414,6 +417,14 @@ def quantities_page() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def coverage_page() -> str:
+    """What farlink has of the papers."""
+    for name in ("paper_places", "paper_coverage"):
+        program = _program(name, ROOT / "docs" / f"{name}.py")
+    text: str = program.page([program.load(program.ROWS / f"{key}.toml") for key in papers.PAPERS], HEADING)
+    return text
 
 
 def with_table(readme: str) -> str:
