@@ -21,7 +21,7 @@ from farlink.tune import table as tables
 from farlink.tune.evaluate import rated
 from farlink.tune.goodput import GOODPUT, goodput
 from farlink.tune.guard import guard
-from farlink.tune.offered import Offered, Path
+from farlink.tune.offered import Offered, Path, Precision
 from farlink.tune.points import points
 from farlink.tune.row import NO_TRANSMISSION, OK, Row
 
@@ -164,7 +164,7 @@ def test_goodput_is_a_share_that_falls_with_loss_and_grows_with_flows(name, rate
 
 
 def test_the_packet_engine_is_near_relation_1_within_its_range():
-    links = Offered(np.array([455.0]), np.array([1e-2]), 5, Path(0.5, 0.8))
+    links = Offered(np.array([455.0]), np.array([1e-2]), 5, Path(0.5, 0.8), Precision(level=0.95))
     packet, half_width = goodput("packet", links)
     relation, _ = goodput("relation", links)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from farlink.intervals import percent
 from farlink.plot.curves import Line
 from farlink.plot.lines import lines
 from farlink.tune.envelope import envelopes
@@ -58,7 +59,7 @@ def _staircase(tuned: Tuned) -> Figure:
     study = tuned.study
     (row,) = points(tuned.modem, [tuned.at_dbhz], share=study.shares[-1], families=study.families)
     usable = candidates([point for point in row if point.loss <= study.usable.loss])
-    top = best(rated(usable, name=tuned.name, flows=study.flows[0], path=study.path))
+    top = best(rated(usable, name=tuned.name, flows=study.flows[0], path=study.path, precision=study.simulated))
     settings: dict[str, list[tuple[float, float]]] = {}
     for point in row:
         settings.setdefault(point.setting.family, []).append((point.information_bps, point.ber))
@@ -78,7 +79,9 @@ def _goodput(tuned: Tuned) -> Figure:
             for row in rows
         ]
         drawn.append(Line(f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}", places))
-    return lines(drawn, x_label=X_LABEL, y_label=f"goodput ({scale.unit})")
+    has_intervals = any(row.goodput_half_width_bps for row in tuned.table.rows)
+    intervals = f", {percent(tuned.study.precision.level)} intervals" if has_intervals else ""
+    return lines(drawn, x_label=X_LABEL, y_label=f"goodput ({scale.unit}){intervals}")
 
 
 def _envelopes(tuned: Tuned) -> Figure:
@@ -87,7 +90,7 @@ def _envelopes(tuned: Tuned) -> Figure:
     rows = points(tuned.modem, study.cn0_dbhz, share=share, families=study.families)
     families = [name for name, family in tuned.modem.code.items() if family.kind != "uncoded"]
     kept = [name for name in families if study.families is None or name in study.families]
-    found = envelopes(rows, kept, name=tuned.name, flows=flows, path=study.path)
+    found = envelopes(rows, kept, name=tuned.name, flows=flows, path=study.path, precision=study.simulated)
     return envelope_lines(
         {name: [None if one is None else one.goodput_bps for one in row] for name, row in found.items()}, study.cn0_dbhz
     )

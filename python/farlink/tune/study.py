@@ -10,6 +10,7 @@ from farlink.near_names import instead
 from farlink.tune import goodput as models
 from farlink.tune import modem as modems
 from farlink.tune.description import (
+    Between,
     Count,
     Description,
     Field,
@@ -24,6 +25,7 @@ from farlink.tune.description import (
 )
 from farlink.tune.modem import Modem
 from farlink.tune.offered import Path as NetworkPath
+from farlink.tune.offered import Precision
 
 _MOST_CONDITIONS = 10_000
 
@@ -59,6 +61,21 @@ class Thresholds(Description):
     hysteresis_db: NotNegative = 0.5
 
 
+class Simulated(Description):
+    """How exactly engines find goodput.
+
+    Attributes
+    ----------
+    ci
+        The fluid engine goes on until the half-width of the interval is at most this share of the goodput.
+    level
+        Confidence level of that interval, and of those of the packet engine.
+    """
+
+    ci: Between = 0.01
+    level: Between = 0.99
+
+
 class Study(Description):
     """Conditions and goals of a tuning.
 
@@ -90,6 +107,8 @@ class Study(Description):
         What a setting must reach.
     thresholds
         The thresholds between settings.
+    precision
+        Of goodput that is simulated.
     """
 
     title: Text = "Tuning"
@@ -107,6 +126,7 @@ class Study(Description):
     tolerance: NotNegative = 0.005
     usable: Usable = Usable()
     thresholds: Thresholds = Thresholds()
+    precision: Simulated = Simulated()
 
     @model_validator(mode="after")
     def _in_order(self) -> Study:
@@ -124,6 +144,11 @@ class Study(Description):
         """The conditions, from the lowest up; sums of steps without the errors of decimal fractions."""
         count = math.floor((self.cn0_to_dbhz - self.cn0_from_dbhz) / self.cn0_step_db + 1e-9) + 1
         return [round(self.cn0_from_dbhz + at * self.cn0_step_db, 9) for at in range(count)]
+
+    @property
+    def simulated(self) -> Precision:
+        """How exactly engines find goodput."""
+        return Precision(self.precision.ci, self.precision.level)
 
     @property
     def path(self) -> NetworkPath:

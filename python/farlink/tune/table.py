@@ -95,7 +95,7 @@ def tune(
         flat = [point for row in usable for point in row]
         for flows in sorted(study.flows):
             with watch(f"goodput by {name}, {flows} flows, share {share:g}") as progress:
-                judged = rated(flat, name=name, flows=flows, path=study.path, progress=progress)
+                judged = rated(flat, name=name, flows=flows, path=study.path, precision=study.simulated, progress=progress)
             values = {id(one.point): one for one in judged}
             kept = [[values[id(point)] for point in row] for row in usable]
             rows += _entry(study, modem, share, flows, found, kept)
