@@ -151,7 +151,7 @@ def _keys(kind: type[BaseModel], place: Sequence[str | int]) -> list[str]:
         if tagged:
             found = tagged[0]
         elif arguments:
-            found = arguments[-1]
+            found = arguments[0] if isinstance(part, int) else arguments[-1]
         else:
             return []
     models = _models(found)
