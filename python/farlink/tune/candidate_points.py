@@ -47,7 +47,7 @@ def candidate_points(
         With the keys `COLUMNS`; from the slowest to the fastest point of a condition.
     """
     rows = []
-    for share in sorted(study.shares):
+    for share in study.shares_of(modem):
         with watch(f"operating points, share {share:g}") as progress:
             found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
         steps = [{id(point) for point in staircase(every)} for every in found]

@@ -19,7 +19,7 @@ def report(table: Table) -> str:
     blocks = [table.title]
     for (share, flows), rows in groupby(table.rows, key=lambda row: (row.share, row.flows)):
         lines = [_line(list(step), scale) for _, step in groupby(rows, key=lambda row: row.step)]
-        head = f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}"
+        head = f"share {share:g}{_bandwidth(table, share)}, {flows} {'flow' if flows == 1 else 'flows'}"
         blocks.append(f"{head}\n{columns(_HEAD, lines)}")
     blocks.append(
         f"rates in {scale.unit}, goodput by {table.study['goodput']}; errors and goodput at the lowest C/N0 of a line\n"
@@ -27,6 +27,14 @@ def report(table: Table) -> str:
         "C/N0 in dBHz: where a setting is the best, below which it is left (down), from which it is entered (up)"
     )
     return "\n\n".join(blocks) + "\n"
+
+
+def _bandwidth(table: Table, share: float) -> str:
+    """What a share is in symbols per second, if the study has bandwidths."""
+    if not table.study.get("bandwidths_hz"):
+        return ""
+    scale = scale_for("bandwidth_hz", [whole := table.modem["symbol_rates_hz"][0]])
+    return f" ({scale.exact(share * whole)} {scale.unit})"
 
 
 def _intervals(table: Table) -> str:

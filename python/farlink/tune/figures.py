@@ -57,7 +57,7 @@ def _staircase(tuned: Tuned) -> Figure:
     from farlink.plot import staircase as picture
 
     study = tuned.study
-    (row,) = points(tuned.modem, [tuned.at_dbhz], share=study.shares[-1], families=study.families)
+    (row,) = points(tuned.modem, [tuned.at_dbhz], share=_last_share(tuned), families=study.families)
     usable = candidates([point for point in row if point.loss <= study.usable.loss])
     top = best(rated(usable, name=tuned.name, flows=study.flows[0], path=study.path, precision=study.simulated))
     settings: dict[str, list[tuple[float, float]]] = {}
@@ -68,6 +68,12 @@ def _staircase(tuned: Tuned) -> Figure:
         [(point.information_bps, point.ber) for point in staircase(row)],
         chosen=None if top is None else (top.point.information_bps, top.point.ber),
     )
+
+
+def _last_share(tuned: Tuned) -> float:
+    """The last share of the study, or its largest bandwidth."""
+    study = tuned.study
+    return study.shares[-1] if study.bandwidths_hz is None else study.shares_of(tuned.modem)[-1]
 
 
 def _goodput(tuned: Tuned) -> Figure:
@@ -86,7 +92,7 @@ def _goodput(tuned: Tuned) -> Figure:
 
 def _envelopes(tuned: Tuned) -> Figure:
     study = tuned.study
-    share, flows = max(study.shares), min(study.flows)
+    share, flows = max(study.shares_of(tuned.modem)), min(study.flows)
     rows = points(tuned.modem, study.cn0_dbhz, share=share, families=study.families)
     families = [name for name, family in tuned.modem.code.items() if family.kind != "uncoded"]
     kept = [name for name in families if study.families is None or name in study.families]

@@ -93,7 +93,7 @@ def tune(
     rows: list[Row] = []
     remarks: list[str] = []
     name = goodput or study.goodput
-    for share in sorted(study.shares):
+    for share in study.shares_of(modem):
         with watch(f"operating points, share {share:g}") as progress:
             found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
         usable = [candidates([one for one in row if one.loss <= study.usable.loss]) for row in found]
@@ -106,7 +106,8 @@ def tune(
             entry, chosen = _entry(study, modem, share, flows, found, kept)
             rows += entry
             remarks += _beyond(modem, chosen, share, flows)
-    described = study.model_dump(mode="json")
+    # Of shares and bandwidths what the study has.
+    described = study.model_dump(mode="json", exclude={"shares" if study.bandwidths_hz else "bandwidths_hz"})
     return Table(study.title, {**described, "goodput": name}, modem.model_dump(mode="json"), rows, guard(rows), tuple(remarks))
 
 
