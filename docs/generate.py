@@ -412,7 +412,9 @@ def quantities_page() -> str:
             "`result.summary()` and `summary` of `--json` have an entry per grid point and flow: the keys of a row less "
             '`run`, `seed`, `status` and `reason`, the number of `runs`, and each quantity as `{"mean": x, "ci95": '
             "half_width}`. The mean is over the runs in which the quantity is known; the half-width is that of the 95 % "
-            "interval by Student's t, null for a single run. Stalled runs count in the means like all others."
+            "interval by Student's t, null for a single run. Where `precision.level` is not 0.95, each quantity has also "
+            "`half_width`, that of the interval at this level, which the table, the figures and the report show. "
+            "Stalled runs count in the means like all others."
         ),
         "",
     ]

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from farlink import units
 from farlink.errors import ArgumentError, FarlinkError
 from farlink.extras import require
+from farlink.intervals import UNLESS_NAMED, half_width, interval_words, levels_of
 from farlink.near_names import instead
 from farlink.output import whole_file
 from farlink.scenario import Point, Scenario
+from farlink.student import widened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +32,9 @@ _KEYS = ("engine", "flow", "transport", "runs")
 
 # Columns of the rows other than the grid and the quantities.
 _ROW_KEYS = ("point", "engine", "flow", "transport", "run", "seed", "status", "reason")
+
+# Batches from which the fluid engine finds an interval, less one, at least and at most: the summary does not have their number.
+_FLUID_DEGREES = (31, 63)
 
 # Rows that a notebook shows.
 _MOST_HTML_ROWS = 60
@@ -135,6 +140,16 @@ class Result:
         """Names of the measured quantities."""
         return [name.removesuffix("_ci95") for name in self.summary_columns if name.endswith("_ci95")]
 
+    @cached_property
+    def levels(self) -> list[float]:
+        """Confidence level of the intervals shown at each point: ``precision.level`` of the scenario, 0.95 if it names none."""
+        return levels_of(self.scenario.data, self.grid)
+
+    @property
+    def intervals(self) -> str:
+        """The intervals in words: ``"95 % interval"``; or that levels differ, with ``precision.level`` in the grid."""
+        return interval_words(self.levels)
+
     @property
     def finished_runs(self) -> int:
         """How many runs there are, over all grid points."""
@@ -193,18 +208,43 @@ class Result:
         Returns
         -------
         list of dict
-            The keys of `rows` less those of a single run; each quantity is ``{"mean": x, "ci95": half_width}``. What is
-            unknown is None, and so is the half-width of a single run.
+            The keys of `rows` less those of a single run; each quantity is ``{"mean": x, "ci95": half_width}``. Where the
+            scenario has another level than 0.95, ``half_width`` is that of the interval at that level. What is unknown is
+            None, and so is the half-width of a single run.
+
+        Notes
+        -----
+        The half-width at another level follows from `ci95` by Student's t, with the number of runs in which the quantity is
+        known. Without rows that number is taken to be that of all runs. The fluid engine has one run, whose 32 to 64 batches
+        count; their number is taken such that the interval is rather too wide, at a level of 99 % by up to 1.2 %.
         """
         columns = {name: _plain(values) for name, values in self.summary_columns.items()}
-        quantities, paths, grid = self.quantities, self.grid_paths, self.grid
+        quantities, paths, grid, levels = self.quantities, self.grid_paths, self.grid, self.levels
+        counts = {} if all(level == UNLESS_NAMED for level in levels) else self._known_values()
         entries = []
         for i, point in enumerate(columns["point"]):
             entry: dict[str, Any] = {name: columns[name][i] for name in _KEYS}
             entry.update({path: grid[point].get(path) for path in paths})
             entry.update({q: {"mean": columns[q][i], "ci95": columns[f"{q}_ci95"][i]} for q in quantities})
+            if levels[point] != UNLESS_NAMED:
+                known = counts.get((point, entry["engine"], entry["flow"], entry["transport"]), {})
+                for q in quantities:
+                    of_engine = (entry["engine"], known.get(q, entry["runs"]))
+                    entry[q]["half_width"] = _at_level(entry[q]["ci95"], *of_engine, levels[point])
             entries.append(entry)
         return entries
+
+    def _known_values(self) -> dict[tuple[Any, ...], dict[str, int]]:
+        """In how many runs each quantity of an entry of the summary is known; empty without rows."""
+        if not self.columns:
+            return {}
+        columns = {name: _plain(values) for name, values in self.columns.items()}
+        found: dict[tuple[Any, ...], dict[str, int]] = {}
+        for at, key in enumerate(zip(*(columns[name] for name in ("point", "engine", "flow", "transport")), strict=True)):
+            counts = found.setdefault(key, dict.fromkeys(self.quantities, 0))
+            for quantity in counts:
+                counts[quantity] += columns[quantity][at] is not None
+        return found
 
     def table(self, flow: str | None = None, *, width: int | None = None) -> Table:
         """The summary as a Rich table, in units for people.
@@ -242,7 +282,7 @@ class Result:
                 columns.append((key, False, [str(value) for value in values]))
         columns.append(("runs", True, [str(entry["runs"]) for entry in entries]))
         for quantity, heading in _SHOWN:
-            pairs = [(_float(entry[quantity]["mean"]), _float(entry[quantity]["ci95"])) for entry in entries]
+            pairs = [(_float(entry[quantity]["mean"]), _float(half_width(entry[quantity]))) for entry in entries]
             means = [mean for mean, _ in pairs]
             if all(math.isnan(mean) for mean in means) or (quantity != "goodput_bps" and not any(means)):
                 continue
@@ -254,7 +294,7 @@ class Result:
         return headings, [list(row) for row in zip(*(cells for _, _, cells in columns), strict=True)]
 
     def plot(self, quantity: str = "goodput_bps") -> Figure:
-        """A figure of a quantity against the grid, with its 95 % intervals.
+        """A figure of a quantity against the grid, with its intervals, at 95 % unless ``precision.level`` is another.
 
         Parameters
         ----------
@@ -374,6 +414,14 @@ def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> lis
     if 1 < len(flows) <= 8:
         return summary
     return [entry for entry in summary if entry["flow"] == "all"] or summary
+
+
+def _at_level(ci95: float | None, engine: str, values: int, level: float) -> float | None:
+    """The half-width at a level of an interval at 95 % over so many runs."""
+    if ci95 is None:
+        return None
+    degrees = _FLUID_DEGREES if engine == "fluid" else (values - 1,)
+    return max(widened(ci95, one, level) for one in degrees)
 
 
 def _plain(values: Column) -> list[Any]:

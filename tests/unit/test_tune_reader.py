@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -247,3 +248,50 @@ def test_frame_length_follows_the_error_rate_of_its_row(ber, limits, expected):
 
     # h/2 (sqrt(1 + 4 / (8 p h)) - 1) for a header of h = 40 bytes.
     assert picked.frame_bytes(header_bytes=40, **limits) == expected
+
+
+def test_a_bandwidth_is_a_share_of_the_symbol_rate():
+    """All rows of the invented table have 1 Msymbol/s."""
+    lookup = LookUp(tuning.shared_rows())
+    for share in (0.25, 0.3, 0.5, 1.0):
+        for cn0 in (60.0, 61.7, 64.0, 66.1, 68.0):
+            assert lookup.pick(cn0, bandwidth_hz=share * 1e6) == lookup.pick(cn0, share=share)
+    assert lookup.rows(bandwidth_hz=0.5e6) == lookup.rows(share=0.5)
+
+
+@pytest.mark.published("Celandroni, section V")
+def test_the_bandwidth_is_divided_by_the_number_of_connections():
+    lookup = LookUp(tuning.shared_rows())
+
+    picked = lookup.pick(63.0, bandwidth_hz=1e6, flows=2)
+    assert (picked.row.share, picked.row.flows) == (0.5, 1)
+    assert picked == lookup.pick(63.0, bandwidth_hz=1e6 / 2)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"bandwidth_hz": 0.0}, "bandwidth_hz is 0"),
+        ({"bandwidth_hz": -1.0}, "bandwidth_hz is -1"),
+        ({"bandwidth_hz": float("nan")}, "bandwidth_hz is nan"),
+        ({"bandwidth_hz": float("inf")}, "bandwidth_hz is inf"),
+        ({"bandwidth_hz": 1e6, "share": 0.5}, "both are given"),
+    ],
+)
+def test_a_bandwidth_that_is_none_is_refused(entry, message):
+    with pytest.raises(TuneError, match=message) as refused:
+        LookUp(tuning.shared_rows()).pick(63.0, **entry)
+
+    assert refused.value.remedy
+
+
+def test_a_bandwidth_outside_the_table_is_told():
+    with pytest.warns(TuningWarning, match="a share of 2 is outside the table"):
+        LookUp(tuning.shared_rows()).pick(63.0, bandwidth_hz=2e6)
+
+
+def test_a_bandwidth_needs_one_symbol_rate():
+    first, *others = [row for row in tuning.shared_rows() if row.status == OK]
+    mixed = [dataclasses.replace(first, symbol_rate_hz=2e6), *others]
+    with pytest.raises(TuneError, match="settings of 1e\\+06, 2e\\+06, not of one symbol rate"):
+        LookUp(mixed).pick(63.0, bandwidth_hz=1e6)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import tuning
@@ -18,12 +19,14 @@ from farlink.errors import OutputError, TuneError
 from farlink.tune import files
 from farlink.tune import study as studies
 from farlink.tune import table as tables
+from farlink.tune.describe import report
 from farlink.tune.evaluate import rated
 from farlink.tune.goodput import GOODPUT, goodput
 from farlink.tune.guard import guard
-from farlink.tune.offered import Offered, Path
+from farlink.tune.offered import Offered, Path, Precision
 from farlink.tune.points import points
 from farlink.tune.row import NO_TRANSMISSION, OK, Row
+from farlink.tune.study import Study
 
 CLOSED = ("relation", "padhye", "padhye-approximate", "mathis")
 
@@ -164,7 +167,7 @@ def test_goodput_is_a_share_that_falls_with_loss_and_grows_with_flows(name, rate
 
 
 def test_the_packet_engine_is_near_relation_1_within_its_range():
-    links = Offered(np.array([455.0]), np.array([1e-2]), 5, Path(0.5, 0.8))
+    links = Offered(np.array([455.0]), np.array([1e-2]), 5, Path(0.5, 0.8), Precision(level=0.95))
     packet, half_width = goodput("packet", links)
     relation, _ = goodput("relation", links)
 
@@ -314,3 +317,36 @@ def test_rows_differ_only_by_their_setting():
     assert not row.differs_from(replace(row, cn0_dbhz=61.0, loss=0.5, goodput_bps=2.0))
     for change in ({"code": "R2"}, {"modulation": "qpsk"}, {"segment_bytes": 100}, {"symbol_rate_hz": 2.0}):
         assert row.differs_from(replace(row, **change))
+
+
+def test_bandwidths_are_shares_of_the_carrier():
+    by_share = tables.tune(tuning.study(shares=[1.0, 0.25]), tuning.modem())
+    data = {key: value for key, value in tuning.STUDY.items() if key != "shares"}
+    study = Study.model_validate({**data, "bandwidths_hz": [1e6, 0.25e6]})
+    by_bandwidth = tables.tune(study, tuning.modem())
+
+    assert by_bandwidth.rows == by_share.rows
+    assert "shares" not in by_bandwidth.study
+    assert "share 0.25 (0.25 MHz), 1 flow" in report(by_bandwidth)
+    assert "MHz" not in report(by_share)
+
+
+@pytest.mark.parametrize(
+    ("study", "modem", "message"),
+    [
+        ({"bandwidths_hz": [2e6]}, {}, "bandwidths_hz of 2e\\+06 are more than the carrier's 1e\\+06"),
+        ({"bandwidths_hz": [1e5]}, {"symbol_rates_hz": [1e6, 2e6]}, "several symbol rates: 1e\\+06, 2e\\+06"),
+        ({"bandwidths_hz": [1e5, 1e5]}, {}, "a value is given twice"),
+        ({"bandwidths_hz": [0.0]}, {}, "bandwidths_hz"),
+        ({"bandwidths_hz": []}, {}, "bandwidths_hz"),
+        ({"bandwidths_hz": [1e5], "shares": [1.0]}, {}, "both given"),
+    ],
+)
+def test_bandwidths_that_are_none_are_refused(tmp_path, study, modem, message):
+    path = tuning.write(tmp_path, modem=modem)
+    data = {key: value for key, value in tuning.STUDY.items() if key != "shares"}
+    path.write_text(tomli_w.dumps({**data, **study}))
+    with pytest.raises(TuneError, match=message) as refused:
+        studies.load(path)
+
+    assert refused.value.remedy

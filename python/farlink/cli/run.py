@@ -67,10 +67,11 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run SCENARIO and print what each flow achieves, with 95 % intervals over the runs."""
+    """Run SCENARIO and print what each flow achieves, with intervals over the runs: 95 %, or precision.level."""
     with user_errors():
         from farlink import engines
         from farlink.destinations import check_outputs
+        from farlink.intervals import UNLESS_NAMED, levels_of
         from farlink.output import check_directory
 
         check_outputs(
@@ -92,6 +93,8 @@ def run(
         with progress_bar(prepared.title) as progress:
             # A million rows take a lot of memory; the summary, the table and the report need none.
             rows = json is not None or csv is not None or parquet is not None
+            # At another level than that of the core's intervals it counts in how many runs a quantity is known.
+            rows = rows or any(level != UNLESS_NAMED for level in levels_of(prepared.data, prepared.points()))
             result = engines.run(
                 prepared,
                 threads=threads,
@@ -132,7 +135,7 @@ def _print_table(result: Result) -> None:
     console = Console(file=page, force_terminal=is_terminal, width=None if is_terminal else 160)
     console.print(result.scenario.title, style="bold", highlight=False)
     console.print(result.table())
-    console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
+    console.print(f"mean ± half-width of the {result.intervals}; seed {result.seed}; farlink {result.version}", highlight=False)
     text = page.getvalue()
     data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 

@@ -117,6 +117,8 @@ def _say(made: Table) -> None:
     """Say whether the table is monotone, or why not."""
     for finding in made.findings:
         note(f"{'note' if finding.is_harmless else 'warning'}: not monotone: {finding}")
+    for remark in made.remarks:
+        note(f"note: {remark}")
     for (share, flows, _), found in groupby(made.rows, key=lambda row: (row.share, row.flows, row.step)):
         step = list(found)
         if step[-1].reason:

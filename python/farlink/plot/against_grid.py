@@ -1,4 +1,4 @@
-"""A quantity against the grid: a line per transport, flow or other key, with 95 % intervals.
+"""A quantity against the grid: a line per transport, flow or other key, with its intervals.
 
 More lines than can be told apart get several panels; in each, the lines of the others are grey. A quantity that spans two
 decades gets a logarithmic axis.
@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from farlink import units
+from farlink.intervals import half_width
 from farlink.plot.style import (
     COLOURS,
     MARKERS,
@@ -115,7 +116,7 @@ def lines(summary: list[Entry], grid_paths: list[str], x_path: str, quantity: st
     others = [key for key in others if _varies(entries, key)]
     found: dict[str, Line] = {}
     for entry in entries:
-        mean, ci = entry[quantity]["mean"], entry[quantity]["ci95"]
+        mean, ci = entry[quantity]["mean"], half_width(entry[quantity])
         name = ", ".join(units.show(entry[path], path) for path in others)
         if mean is not None:
             found.setdefault(name, []).append((float(entry[x_path]), mean, ci if ci is not None else math.nan))
@@ -225,7 +226,7 @@ def _draw_categories(ax: Axes, summary: list[Entry], grid_paths: list[str], quan
     names = [", ".join(units.show(entry[key], key) for key in keys) or str(entry["transport"]) for entry in entries]
     scale = units.scale_for(quantity, [entry[quantity]["mean"] for entry in entries])
     for i, entry in enumerate(entries):
-        mean, ci = entry[quantity]["mean"] * scale.factor, (entry[quantity]["ci95"] or 0.0) * scale.factor
+        mean, ci = entry[quantity]["mean"] * scale.factor, (half_width(entry[quantity]) or 0.0) * scale.factor
         ax.barh(i, mean, xerr=error_bars([ci]), height=0.62, color=COLOURS[0], ecolor="#1b2733", capsize=4)
         ax.annotate(f" {mean:.3g}", (mean + ci, i), va="center", xytext=(4, 0), textcoords="offset points")
     ax.set_yticks(range(len(names)), names)

@@ -1,4 +1,4 @@
-"""Curves against a linear axis, with 95 % intervals: kinds in colours of their own, or ordered from dark to light."""
+"""Curves against a linear axis, with intervals: kinds in colours of their own, or ordered from dark to light."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import units
 from farlink.engines import trace_run
+from farlink.intervals import half_width, interval_words
 from farlink.output import whole_file
 from farlink.plot.against_grid import against_grid, main_path, shown_flows
 from farlink.plot.delay import delay
@@ -94,11 +95,11 @@ def _lead(result: Result) -> str:
             more = f" and {len(sentences) - 1} more" if len(sentences) > 1 else ""
             note += f" {kind}: {sentences[0]}{more}."
     if min(entry["runs"] for entry in entries) > 1:
-        values = "Values are means, ± the half-width of the 95 % interval."
+        values = f"Values are means, ± the half-width of the {result.intervals}."
     elif max(entry["runs"] for entry in entries) == 1:
         values = "Values are those of one run: they have no interval, and another seed gives others."
     else:
-        values = "Values are means, ± the half-width of the 95 % interval; one run has none."
+        values = f"Values are means, ± the half-width of the {result.intervals}; one run has none."
     return _text(f"Packet-level simulation{grid}; {run_words}. {values}{note}")
 
 
@@ -127,7 +128,7 @@ def _grid_figures(result: Result) -> Iterator[str]:
     against = f" against {units.label(x_path)}" if x_path else ""
     apart = " Points of different lines are set a little apart." if x_path else ""
     is_one_run = all(entry["runs"] == 1 for entry in summary)
-    intervals = "; one run of each, so no intervals" if is_one_run else ", with 95 % intervals"
+    intervals = "; one run of each, so no intervals" if is_one_run else f", with {interval_words(result.levels, several=True)}"
     figure = goodput(summary, paths)
     low = " The axis is logarithmic; a hollow triangle at its foot is less." if figure.axes[0].get_yscale() == "log" else ""
     yield figure_element(
@@ -216,10 +217,10 @@ def _overview_table(result: Result) -> str | None:
     lines = []
     for row in rows:
         found = [cells[row, column]["goodput_bps"] for column in columns]
-        best = best_of([(goodput["mean"], goodput["ci95"]) for goodput in found])
+        best = best_of([(goodput["mean"], half_width(goodput)) for goodput in found])
         line = f"<th>{_text(shown[row])}</th>"
         for place, entry in enumerate(found):
-            mean, ci = entry["mean"], entry["ci95"]
+            mean, ci = entry["mean"], half_width(entry)
             text = scale.interval(float("nan") if mean is None else mean, float("nan") if ci is None else ci)
             mark = " best" if place in best else ""
             line += f'<td class="n{mark}">{_text(text)}</td>'

@@ -19,7 +19,7 @@ Watch = Callable[[str], AbstractContextManager[Told]]
 
 COLUMNS = (
     "share", "flows", "cn0_dbhz", "symbol_rate_hz", "modulation", "family", "code", "segment_bytes", "esn0_db", "ebn0_db",
-    "information_bps", "ber", "loss", "goodput_bps", "goodput_half_width_bps", "is_on_staircase", "is_best",
+    "information_bps", "ber", "loss", "goodput_bps", "goodput_half_width_bps", "goodput_level", "is_on_staircase", "is_best",
 )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def candidate_points(
         With the keys `COLUMNS`; from the slowest to the fastest point of a condition.
     """
     rows = []
-    for share in sorted(study.shares):
+    for share in study.shares_of(modem):
         with watch(f"operating points, share {share:g}") as progress:
             found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
         steps = [{id(point) for point in staircase(every)} for every in found]
@@ -59,6 +59,7 @@ def candidate_points(
                     name=goodput or study.goodput,
                     flows=flows,
                     path=study.path,
+                    precision=study.simulated,
                     progress=progress,
                 )
             values = {id(one.point): one for one in judged}
@@ -66,7 +67,8 @@ def candidate_points(
                 reached = [values[id(point)] for point in row]
                 top = best(reached)
                 rows += [
-                    {**_cells(one, flows), "is_on_staircase": id(one.point) in on, "is_best": one is top} for one in reached
+                    {**_cells(one, flows, study.precision.level), "is_on_staircase": id(one.point) in on, "is_best": one is top}
+                    for one in reached
                 ]
     return rows
 
@@ -81,7 +83,7 @@ def to_csv(rows: Sequence[dict[str, Any]]) -> str:
     return page.getvalue()
 
 
-def _cells(one: Rated, flows: int) -> dict[str, Any]:
+def _cells(one: Rated, flows: int, level: float) -> dict[str, Any]:
     point, setting = one.point, one.point.setting
     return {
         "share": point.share,
@@ -99,6 +101,7 @@ def _cells(one: Rated, flows: int) -> dict[str, Any]:
         "loss": point.loss,
         "goodput_bps": one.goodput_bps,
         "goodput_half_width_bps": one.half_width_bps,
+        "goodput_level": level,
     }
 
 

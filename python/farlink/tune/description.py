@@ -24,6 +24,7 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1)]
+Between = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, lt=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 # As long as an IP packet may be.
 Bytes = Annotated[int, Field(strict=True, ge=1, le=65_535)]
@@ -150,7 +151,7 @@ def _keys(kind: type[BaseModel], place: Sequence[str | int]) -> list[str]:
         if tagged:
             found = tagged[0]
         elif arguments:
-            found = arguments[-1]
+            found = arguments[0] if isinstance(part, int) else arguments[-1]
         else:
             return []
     models = _models(found)

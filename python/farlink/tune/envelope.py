@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from farlink.tune.evaluate import Rated, best, rated
-from farlink.tune.offered import Path, Progress
+from farlink.tune.offered import DEFAULT_PRECISION, Path, Precision, Progress
 from farlink.tune.points import Point
 from farlink.tune.staircase import candidates
 
@@ -19,6 +19,7 @@ def envelopes(
     name: str,
     flows: int,
     path: Path,
+    precision: Precision = DEFAULT_PRECISION,
     progress: Progress | None = None,
 ) -> Mapping[str, list[Rated | None]]:
     """The best point of each family at each C/N0; sending without a code belongs to all of them.
@@ -29,7 +30,7 @@ def envelopes(
         Settings, for each C/N0.
     families
         Families of codes.
-    name, flows, path, progress
+    name, flows, path, precision, progress
         See `farlink.tune.evaluate.rated`.
 
     Returns
@@ -46,5 +47,6 @@ def envelopes(
     }
     # All at once: an engine may share its work.
     flat = list({id(point): point for kept in chosen.values() for row in kept for point in row}.values())
-    found = {id(one.point): one for one in rated(flat, name=name, flows=flows, path=path, progress=progress)}
+    judged = rated(flat, name=name, flows=flows, path=path, precision=precision, progress=progress)
+    found = {id(one.point): one for one in judged}
     return {family: [best([found[id(point)] for point in row]) for row in kept] for family, kept in chosen.items()}

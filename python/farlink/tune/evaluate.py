@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farlink.tune.goodput import goodput
-from farlink.tune.offered import Offered, Path, Progress
+from farlink.tune.offered import DEFAULT_PRECISION, Offered, Path, Precision, Progress
 from farlink.tune.points import Point
 
 
@@ -31,7 +31,15 @@ class Rated:
     half_width_bps: float
 
 
-def rated(points: Sequence[Point], *, name: str, flows: int, path: Path, progress: Progress | None = None) -> list[Rated]:
+def rated(
+    points: Sequence[Point],
+    *,
+    name: str,
+    flows: int,
+    path: Path,
+    precision: Precision = DEFAULT_PRECISION,
+    progress: Progress | None = None,
+) -> list[Rated]:
     """Goodput of each point; none where every segment is lost.
 
     Parameters
@@ -44,6 +52,8 @@ def rated(points: Sequence[Point], *, name: str, flows: int, path: Path, progres
         Connections that share the link.
     path
         Their path other than the link.
+    precision
+        How exactly goodput is simulated, and the level of its interval.
     progress
         Called with the points done and planned, by engines.
     """
@@ -52,7 +62,7 @@ def rated(points: Sequence[Point], *, name: str, flows: int, path: Path, progres
         return [Rated(point, 0.0, 0.0) for point in points]
     rate = np.array([point.rate_segments_per_s for point in alive])
     loss = np.array([point.loss for point in alive])
-    share, half_width = goodput(name, Offered(rate, loss, flows, path), progress)
+    share, half_width = goodput(name, Offered(rate, loss, flows, path, precision), progress)
     found = {
         id(point): Rated(point, float(one) * point.payload_bps, float(half) * point.payload_bps)
         for point, one, half in zip(alive, share, half_width, strict=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from farlink.intervals import percent
 from farlink.plot.curves import Line
 from farlink.plot.lines import lines
 from farlink.tune.envelope import envelopes
@@ -56,9 +57,9 @@ def _staircase(tuned: Tuned) -> Figure:
     from farlink.plot import staircase as picture
 
     study = tuned.study
-    (row,) = points(tuned.modem, [tuned.at_dbhz], share=study.shares[-1], families=study.families)
+    (row,) = points(tuned.modem, [tuned.at_dbhz], share=_last_share(tuned), families=study.families)
     usable = candidates([point for point in row if point.loss <= study.usable.loss])
-    top = best(rated(usable, name=tuned.name, flows=study.flows[0], path=study.path))
+    top = best(rated(usable, name=tuned.name, flows=study.flows[0], path=study.path, precision=study.simulated))
     settings: dict[str, list[tuple[float, float]]] = {}
     for point in row:
         settings.setdefault(point.setting.family, []).append((point.information_bps, point.ber))
@@ -67,6 +68,12 @@ def _staircase(tuned: Tuned) -> Figure:
         [(point.information_bps, point.ber) for point in staircase(row)],
         chosen=None if top is None else (top.point.information_bps, top.point.ber),
     )
+
+
+def _last_share(tuned: Tuned) -> float:
+    """The last share of the study, or its largest bandwidth."""
+    study = tuned.study
+    return study.shares[-1] if study.bandwidths_hz is None else study.shares_of(tuned.modem)[-1]
 
 
 def _goodput(tuned: Tuned) -> Figure:
@@ -78,16 +85,18 @@ def _goodput(tuned: Tuned) -> Figure:
             for row in rows
         ]
         drawn.append(Line(f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}", places))
-    return lines(drawn, x_label=X_LABEL, y_label=f"goodput ({scale.unit})")
+    has_intervals = any(row.goodput_half_width_bps for row in tuned.table.rows)
+    intervals = f", {percent(tuned.study.precision.level)} intervals" if has_intervals else ""
+    return lines(drawn, x_label=X_LABEL, y_label=f"goodput ({scale.unit}){intervals}")
 
 
 def _envelopes(tuned: Tuned) -> Figure:
     study = tuned.study
-    share, flows = max(study.shares), min(study.flows)
+    share, flows = max(study.shares_of(tuned.modem)), min(study.flows)
     rows = points(tuned.modem, study.cn0_dbhz, share=share, families=study.families)
     families = [name for name, family in tuned.modem.code.items() if family.kind != "uncoded"]
     kept = [name for name in families if study.families is None or name in study.families]
-    found = envelopes(rows, kept, name=tuned.name, flows=flows, path=study.path)
+    found = envelopes(rows, kept, name=tuned.name, flows=flows, path=study.path, precision=study.simulated)
     return envelope_lines(
         {name: [None if one is None else one.goodput_bps for one in row] for name, row in found.items()}, study.cn0_dbhz
     )

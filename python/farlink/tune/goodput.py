@@ -1,13 +1,14 @@
 """Goodput of long TCP connections over a link of constant rate that loses segments. A new model is a line in `GOODPUT`.
 
-Each gives the share of the link's rate that all connections together deliver, and the half-width of its interval, 0 for a
-closed form. No model exceeds what arrives, 1 less the loss: over a link without limit relation (1) does.
+Each gives the share of the link's rate that all connections together deliver, and the half-width of its interval at the level
+of `Offered.precision`, 0 for a closed form. No model exceeds what arrives, 1 less the loss: over a link without limit relation
+(1) does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,8 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
         offered.loss,
         offered.flows,
         segments_per_ack=offered.path.segments_per_ack,
+        precision=offered.precision.ci,
+        level=offered.precision.level,
         progress=progress,
         **options,
     )
@@ -146,7 +149,7 @@ def _selection(offered: Offered, progress: Progress | None) -> Found:
     is_large = small >= 0.5
     share, half_width = np.full_like(small, np.nan), np.zeros_like(small)
     if is_large.any():
-        large = Offered(offered.rate_segments_per_s[is_large], offered.loss[is_large], offered.flows, offered.path)
+        large = replace(offered, rate_segments_per_s=offered.rate_segments_per_s[is_large], loss=offered.loss[is_large])
         share[is_large], half_width[is_large] = _fluid(large, progress, **fluid.TGEP)
     return selection.select(small, share), half_width
 

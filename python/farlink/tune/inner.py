@@ -102,10 +102,10 @@ class Inner:
         if at == below:
             return first
         second = _rates(alike, self.decision, self.code, below + 1, errors, of)
-        return tuple(_between(low, high, at - below) for low, high in zip(first, second, strict=True))
+        return tuple(between(low, high, at - below) for low, high in zip(first, second, strict=True))
 
 
-def _between(low: float, high: float, share: float) -> float:
+def between(low: float, high: float, share: float) -> float:
     """Between two rates, straight in the logarithm of -log(1 - rate), which is that of the rate where it is small."""
     if low <= 0 or high <= 0:
         return (1 - share) * low + share * high

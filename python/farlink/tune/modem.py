@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from farlink.errors import FarlinkError, TuneError
-from farlink.tune.codes import Code, Family
+from farlink.tune.codes import Code, Family, MeasuredCode, ModemKeys
+from farlink.tune.codes.measured import read_points
 from farlink.tune.description import (
     Bytes,
     Description,
@@ -48,7 +50,7 @@ class Setting:
     symbol_rate_hz: float
     modulation: str
     family: str
-    code: Code
+    code: Code | MeasuredCode
     segment_bytes: int
     header_bytes: int
 
@@ -83,7 +85,7 @@ class Modem(Description):
     modulations
         bpsk, qpsk, 8psk, 16qam.
     implementation_loss_db
-        What the modem is worse than theory, in dB of Es/N0.
+        What the modem is worse than theory, in dB of Es/N0; measured codes have it in them.
     lowest_esn0_db
         Es/N0 below which the demodulator does not work; None if it always does.
     segment_bytes
@@ -118,11 +120,12 @@ class Modem(Description):
         TuneError
             If a family has no codes for the segments.
         """
-        settings = []
+        keys = ModemKeys(self.decision, self.code, self.symbol_rates_hz, self.modulations)
+        settings: list[Setting] = []
         for size in self.segment_bytes:
             for name, family in self.code.items():
                 try:
-                    codes = family.codes(size + self.header_bytes, self.decision, self.code)
+                    codes = family.codes(size + self.header_bytes, keys)
                 except FarlinkError as error:
                     raise TuneError(f"code.{name}: {error.message}", error.remedy) from error
                 settings += [
@@ -130,10 +133,31 @@ class Modem(Description):
                     for rate in self.symbol_rates_hz
                     for modulation in self.modulations
                     for code in codes
+                    if code.suits(rate, modulation)
                 ]
+        self._refuse_twice(settings)
         return settings
 
-    def esn0_db(self, cn0_dbhz: float, *, symbol_rate_hz: float, share: float) -> float:
+    @staticmethod
+    def _refuse_twice(settings: Sequence[Setting]) -> None:
+        """Two measurements that a table could not tell apart."""
+        seen: set[tuple[float, str, str, int]] = set()
+        for one in settings:
+            key = (one.symbol_rate_hz, one.modulation, one.code_name, one.segment_bytes)
+            if key in seen and one.code.has_losses:
+                raise TuneError(
+                    f"code.{one.family}: {one.modulation} {one.code_name} is measured in two families", "give one another name"
+                )
+            seen.add(key)
+
+    def known_to_dbhz(self, setting: Setting, *, share: float) -> float:
+        """The highest C/N0 at which the errors of a setting were measured, in dBHz; infinite if they are computed."""
+        return setting.code.known_to_esn0_db + self._symbol_rate_db(setting.symbol_rate_hz, share)
+
+    def _symbol_rate_db(self, symbol_rate_hz: float, share: float) -> float:
+        return 10 * math.log10(symbol_rate_hz * (share if self.access == "scpc" else 1))
+
+    def esn0_db(self, cn0_dbhz: float, *, symbol_rate_hz: float, share: float, has_losses: bool = False) -> float:
         """Energy of a symbol over noise density, in dB, the modem's own loss taken off.
 
         Parameters
@@ -144,9 +168,11 @@ class Modem(Description):
             Of the whole carrier.
         share
             Of it, in (0, 1].
+        has_losses
+            Whether the loss is in the error rates already, and not to be taken off.
         """
-        rate_hz = symbol_rate_hz * (share if self.access == "scpc" else 1)
-        return cn0_dbhz - 10 * math.log10(rate_hz) - self.implementation_loss_db
+        loss_db = 0.0 if has_losses else self.implementation_loss_db
+        return cn0_dbhz - self._symbol_rate_db(symbol_rate_hz, share) - loss_db
 
 
 def load(path: str | Path) -> Modem:
@@ -160,12 +186,27 @@ def load(path: str | Path) -> Modem:
     Raises
     ------
     TuneError
-        If it cannot be read, or a key is missing, unknown or has a value that is not allowed.
+        If it, or a file of measured points, cannot be read, or a key is missing, unknown or has a value that is not allowed.
     """
     path = Path(path)
-    modem = validated(Modem, read_toml(path, what="modem"), where=str(path))
+    modem = validated(Modem, _with_files(path, read_toml(path, what="modem")), where=str(path))
     try:
         modem.settings()
     except TuneError as error:
         raise TuneError(f"{path}: {error.message}", error.remedy) from error
     return modem
+
+
+def _with_files(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """The tables of a modem, with the measured points of the files that they name."""
+    families = data.get("code")
+    if not isinstance(families, dict):
+        return data
+    read = dict(families)
+    for name, family in families.items():
+        if not isinstance(family, dict) or family.get("kind") != "measured" or not isinstance(family.get("file"), str):
+            continue
+        if "points" in family:
+            raise TuneError(f"{path}: code.{name} has a file and points", "give one of them")
+        read[name] = {**family, "points": read_points(path.parent / family["file"])}
+    return {**data, "code": read}

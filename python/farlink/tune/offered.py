@@ -40,6 +40,29 @@ class Path:
 
 
 @dataclass(frozen=True)
+class Precision:
+    """How exactly goodput is simulated.
+
+    Attributes
+    ----------
+    ci
+        The fluid engine goes on until the half-width of the interval is at most this share of the goodput.
+    level
+        Confidence level of the intervals of all engines, between 0 and 1.
+
+    References
+    ----------
+    Celandroni, section III: "a confidence interval of ±1% at 99% level".
+    """
+
+    ci: float = 0.01
+    level: float = 0.99
+
+
+DEFAULT_PRECISION = Precision()
+
+
+@dataclass(frozen=True)
 class Offered:
     """Links on which connections run, one for each element.
 
@@ -53,12 +76,15 @@ class Offered:
         Connections on each link.
     path
         The rest of the path.
+    precision
+        How exactly their goodput is simulated.
     """
 
     rate_segments_per_s: Floats
     loss: Floats
     flows: int
     path: Path
+    precision: Precision = DEFAULT_PRECISION
 
 
 # Share of the rate that all connections deliver, and the half-width of its interval.

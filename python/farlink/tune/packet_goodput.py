@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from farlink import engines
+from farlink.student import widened
 from farlink.tune.offered import Found, Offered, Progress
 
 # Only rates in segments per second matter; these are the bytes of one.
@@ -17,14 +18,15 @@ _SETTLES, _LASTS = 100, 2000
 
 
 def packet_goodput(offered: Offered, progress: Progress | None) -> Found:
-    """See `farlink.tune.goodput`: the share of the link's rate, and the half-width of its 95 % interval over four runs."""
+    """See `farlink.tune.goodput`: the share of the link's rate, and the half-width of its interval over four runs."""
     share, half_width = np.zeros_like(offered.loss), np.zeros_like(offered.loss)
     for at in range(offered.loss.size):
         (entry,) = [one for one in engines.run(_scenario(offered, at)).summary() if one["flow"] in ("all", "bulk")][-1:]
         found = entry["goodput_fraction"]
         # Of the rate less headers, which every segment carries.
         whole = (_PAYLOAD_BYTES + _HEADER_BYTES) / _PAYLOAD_BYTES
-        share[at], half_width[at] = found["mean"] * whole, (found["ci95"] or 0.0) * whole
+        half = widened(found["ci95"] or 0.0, _RUNS - 1, offered.precision.level)
+        share[at], half_width[at] = found["mean"] * whole, half * whole
         if progress is not None:
             progress(at + 1, offered.loss.size)
     return share, half_width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -202,6 +203,7 @@ def play(
         ber[here] = rounded(found.ber(number, cn0[here]))
         loss[here] = found.loss(number, cn0[here])
         delivered[here] = found.goodput(number, cn0[here])
+    said = [*said, *_beyond(modem, settings, share, chosen, cn0)]
     meta = _meta(trace, policy, share=share, flows=flows, detection_s=late, modem=modem.title)
     if policy == "fixed":
         meta["setting"] = name(settings[chosen[0]])
@@ -254,6 +256,18 @@ def _settings(lookup: LookUp, modem: Modem, share: float, flows: int, setting: s
     if setting is not None and (asked := named(setting, every)) not in used:
         used.append(asked)
     return [every[at] for at in used]
+
+
+def _beyond(modem: Modem, settings: Sequence[Setting], share: float, chosen: Whole, cn0_dbhz: Floats) -> list[str]:
+    """How much of the time a setting is used above what was measured of it."""
+    found = []
+    for number in np.unique(chosen[chosen != SILENT]):
+        end = modem.known_to_dbhz(settings[number], share=share)
+        above = float(np.mean((chosen == number) & (cn0_dbhz > end + 1e-6)))
+        if above > 0:
+            words = f"{name(settings[number])} was measured up to {end:.6g} dBHz only; its error rate there is used above"
+            found.append(f"{words}, {100 * above:.3g} % of the time")
+    return found
 
 
 def _meta(trace: Trace, policy: str, **values: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Point:
     share
         Share of the carrier.
     esn0_db
-        Energy of a symbol over noise density, the modem's loss taken off.
+        Energy of a symbol over noise density, the modem's loss taken off; of measured codes at its input.
     ber
         Bit error rate of the delivered bits.
     loss
@@ -68,7 +68,7 @@ def points(
     families: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> list[list[Point]]:
-    """Every setting at every C/N0, less those at which the demodulator does not work.
+    """Every setting at every C/N0, less those at which the demodulator does not work, and below what was measured.
 
     Error events of convolutional codes that are not kept on disk are collected, a quarter of a second for each code and quarter
     of a dB.
@@ -106,9 +106,12 @@ def points(
 
 
 def point(modem: Modem, setting: Setting, cn0_dbhz: float, *, share: float = 1.0) -> Point | None:
-    """A setting at a C/N0; None if the demodulator does not work there. See `points`."""
-    esn0_db = modem.esn0_db(cn0_dbhz, symbol_rate_hz=setting.symbol_rate_hz, share=share)
+    """A setting at a C/N0; None if the demodulator does not work there, or it was only measured above. See `points`."""
+    has_losses = setting.code.has_losses
+    esn0_db = modem.esn0_db(cn0_dbhz, symbol_rate_hz=setting.symbol_rate_hz, share=share, has_losses=has_losses)
     if modem.lowest_esn0_db is not None and esn0_db < modem.lowest_esn0_db:
         return None
     left = setting.code.residue(setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors)
+    if left is None:
+        return None
     return Point(setting, cn0_dbhz, share, esn0_db, left.ber, left.loss)

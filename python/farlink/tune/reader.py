@@ -1,4 +1,7 @@
-"""The setting for a condition, from a look-up table: small, and the same as the reader in Rust (`farlink_core::tuning`)."""
+"""The setting for a condition, from a look-up table: small, and the same as the reader in Rust (`farlink_core::tuning`).
+
+Only this one is also entered by bandwidth; elsewhere that is to be divided by the carrier's symbol rate.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,15 @@ class LookUp:
 
         return cls(read_rows(path))
 
-    def pick(self, cn0_dbhz: float, *, share: float = 1.0, flows: int = 1, current: Pick | None = None) -> Pick:
+    def pick(
+        self,
+        cn0_dbhz: float,
+        *,
+        share: float | None = None,
+        bandwidth_hz: float | None = None,
+        flows: int = 1,
+        current: Pick | None = None,
+    ) -> Pick:
         """The setting for a condition.
 
         A modem that has no setting yet takes the highest step whose `down_dbhz` is reached. One that has stays at it until C/N0
@@ -119,7 +130,10 @@ class LookUp:
         cn0_dbhz
             Carrier power over noise density. Outside the table its ends hold, with a warning.
         share
-            Share of the carrier; the nearest in ratio of the table is taken.
+            Share of the carrier, 1 unless given; the nearest in ratio of the table is taken.
+        bandwidth_hz
+            Or the allotted bandwidth, in symbols per second: a share of the table's symbol rate. Of a carrier with a roll-off
+            `a` it is the occupied bandwidth over 1 + `a`. Celandroni's section V enters the table so.
         flows
             TCP connections. If the table has no such number and the carrier is shared in time, one connection on so much
             smaller a share stands for them, as Celandroni's section V has it; otherwise the nearest number in ratio.
@@ -129,13 +143,15 @@ class LookUp:
         Raises
         ------
         TuneError
-            If a value is not a number, or a share or number of connections is not positive.
+            If a value is not a number, or a share, bandwidth or number of connections is not positive; if a share and a
+            bandwidth are given, or a bandwidth for a table with several symbol rates.
 
         Warns
         -----
         TuningWarning
             If a condition lies outside the table.
         """
+        share = self._share(share, bandwidth_hz)
         if math.isnan(cn0_dbhz) or not (0 < share < math.inf) or not (1 <= flows < math.inf):
             message = f"C/N0 of {cn0_dbhz:g} dBHz, share {share:g}, {flows:g} flows"
             raise TuneError(f"{message}: not a condition", "give a C/N0 in dBHz, a share above 0, and 1 or more flows")
@@ -149,9 +165,23 @@ class LookUp:
             warnings.warn(sentence, TuningWarning, stacklevel=2)
         return Pick(nearest, tuple(said))
 
-    def rows(self, *, share: float = 1.0, flows: int = 1) -> tuple[Row, ...]:
-        """The rows from which `pick` takes one for a share and a number of connections, by C/N0."""
-        return tuple(self._entry(share, flows, []))
+    def rows(self, *, share: float | None = None, bandwidth_hz: float | None = None, flows: int = 1) -> tuple[Row, ...]:
+        """The rows from which `pick` takes one for a share or a bandwidth and a number of connections, by C/N0."""
+        return tuple(self._entry(self._share(share, bandwidth_hz), flows, []))
+
+    def _share(self, share: float | None, bandwidth_hz: float | None) -> float:
+        """The share of the carrier that is asked for."""
+        if bandwidth_hz is None:
+            return 1.0 if share is None else share
+        if share is not None:
+            raise TuneError(f"share {share:g} and bandwidth_hz {bandwidth_hz:g}: both are given", "give one of them")
+        if not 0 < bandwidth_hz < math.inf:
+            raise TuneError(f"bandwidth_hz is {bandwidth_hz:g}", "give symbols per second, above 0")
+        rates = {row.symbol_rate_hz for entry in self._entries.values() for row in entry if row.symbol_rate_hz is not None}
+        if len(rates) != 1:
+            known = ", ".join(f"{rate:g}" for rate in sorted(rates)) or "no symbol rate"
+            raise TuneError(f"bandwidth_hz: the table has settings of {known}, not of one symbol rate", "give a share")
+        return bandwidth_hz / rates.pop()
 
     def _entry(self, share: float, flows: int, said: list[str]) -> list[Row]:
         numbers = {number for _, number in self._entries}

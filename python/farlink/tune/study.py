@@ -10,6 +10,7 @@ from farlink.near_names import instead
 from farlink.tune import goodput as models
 from farlink.tune import modem as modems
 from farlink.tune.description import (
+    Between,
     Count,
     Description,
     Field,
@@ -24,6 +25,7 @@ from farlink.tune.description import (
 )
 from farlink.tune.modem import Modem
 from farlink.tune.offered import Path as NetworkPath
+from farlink.tune.offered import Precision
 
 _MOST_CONDITIONS = 10_000
 
@@ -59,6 +61,21 @@ class Thresholds(Description):
     hysteresis_db: NotNegative = 0.5
 
 
+class Simulated(Description):
+    """How exactly engines find goodput.
+
+    Attributes
+    ----------
+    ci
+        The fluid engine goes on until the half-width of the interval is at most this share of the goodput.
+    level
+        Confidence level of that interval, and of those of the packet engine.
+    """
+
+    ci: Between = 0.01
+    level: Between = 0.99
+
+
 class Study(Description):
     """Conditions and goals of a tuning.
 
@@ -72,6 +89,8 @@ class Study(Description):
         Carrier power over noise density: from, to, and how finely.
     shares
         Shares of the carrier.
+    bandwidths_hz
+        Instead of `shares`: bandwidths that are allotted, in symbols per second, of a modem with one symbol rate.
     flows
         Numbers of TCP connections that a share is divided among.
     families
@@ -90,6 +109,8 @@ class Study(Description):
         What a setting must reach.
     thresholds
         The thresholds between settings.
+    precision
+        Of goodput that is simulated.
     """
 
     title: Text = "Tuning"
@@ -98,6 +119,7 @@ class Study(Description):
     cn0_to_dbhz: Number
     cn0_step_db: Positive = 1.0
     shares: tuple[Share, ...] = Field(default=(1.0,), min_length=1)
+    bandwidths_hz: tuple[Positive, ...] | None = Field(default=None, min_length=1)
     flows: tuple[Count, ...] = Field(default=(1,), min_length=1)
     families: tuple[Text, ...] | None = Field(default=None, min_length=1)
     round_trip_s: Positive = 0.5
@@ -107,6 +129,7 @@ class Study(Description):
     tolerance: NotNegative = 0.005
     usable: Usable = Usable()
     thresholds: Thresholds = Thresholds()
+    precision: Simulated = Simulated()
 
     @model_validator(mode="after")
     def _in_order(self) -> Study:
@@ -114,7 +137,9 @@ class Study(Description):
             raise ValueError(f"cn0_to_dbhz = {self.cn0_to_dbhz:g} is below cn0_from_dbhz; exchange them")
         if (self.cn0_to_dbhz - self.cn0_from_dbhz) / self.cn0_step_db > _MOST_CONDITIONS:
             raise ValueError(f"cn0_step_db = {self.cn0_step_db:g} makes too many conditions; 0.1 or 1 is usual")
-        for name, values in (("shares", self.shares), ("flows", self.flows)):
+        if self.bandwidths_hz is not None and "shares" in self.model_fields_set:
+            raise ValueError("shares and bandwidths_hz are both given; give one of them")
+        for name, values in (("shares", self.shares), ("bandwidths_hz", self.bandwidths_hz or ()), ("flows", self.flows)):
             if len(set(values)) < len(values):
                 raise ValueError(f"{name}: a value is given twice; give each once")
         return self
@@ -124,6 +149,34 @@ class Study(Description):
         """The conditions, from the lowest up; sums of steps without the errors of decimal fractions."""
         count = math.floor((self.cn0_to_dbhz - self.cn0_from_dbhz) / self.cn0_step_db + 1e-9) + 1
         return [round(self.cn0_from_dbhz + at * self.cn0_step_db, 9) for at in range(count)]
+
+    def shares_of(self, modem: Modem) -> list[float]:
+        """Shares of the modem's carrier, ascending: `shares`, or those that `bandwidths_hz` are.
+
+        Raises
+        ------
+        TuneError
+            If a bandwidth is larger than the carrier's, or the modem has several symbol rates.
+        """
+        if self.bandwidths_hz is None:
+            return sorted(self.shares)
+        if len(modem.symbol_rates_hz) > 1:
+            rates = ", ".join(f"{rate:g}" for rate in modem.symbol_rates_hz)
+            raise TuneError(
+                f"bandwidths_hz: the modem has several symbol rates: {rates}", "give shares, or a modem for each symbol rate"
+            )
+        (whole_hz,) = modem.symbol_rates_hz
+        if max(self.bandwidths_hz) > whole_hz:
+            raise TuneError(
+                f"bandwidths_hz of {max(self.bandwidths_hz):g} are more than the carrier's {whole_hz:g} symbol/s",
+                "give symbols per second, up to the carrier's",
+            )
+        return sorted(bandwidth / whole_hz for bandwidth in self.bandwidths_hz)
+
+    @property
+    def simulated(self) -> Precision:
+        """How exactly engines find goodput."""
+        return Precision(self.precision.ci, self.precision.level)
 
     @property
     def path(self) -> NetworkPath:
@@ -151,6 +204,10 @@ def load(path: str | Path) -> tuple[Study, Modem]:
     except TuneError as error:
         raise TuneError(f"{path}: {error.message}", error.remedy) from error
     tuned = modems.load(path.parent / study.modem)
+    try:
+        study.shares_of(tuned)
+    except TuneError as error:
+        raise TuneError(f"{path}: {error.message}", error.remedy) from error
     for name in study.families or ():
         if name not in tuned.code:
             raise TuneError(f"{path}: families: the modem has no codes {name!r}", instead(name, list(tuned.code)))

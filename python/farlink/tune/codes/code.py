@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from farlink.tune.bit_errors import BitErrors
 from farlink.tune.inner import Inner
@@ -23,6 +25,28 @@ class Residue:
 
     ber: float
     loss: float
+
+
+@dataclass(frozen=True)
+class ModemKeys:
+    """What a family of codes depends on.
+
+    Attributes
+    ----------
+    decision
+        What a Viterbi decoder sees.
+    families
+        All families of the modem, by name.
+    symbol_rates_hz
+        Symbols per second of a carrier.
+    modulations
+        bpsk, qpsk, 8psk, 16qam.
+    """
+
+    decision: str
+    families: Mapping[str, Any]
+    symbol_rates_hz: tuple[float, ...]
+    modulations: tuple[str, ...]
 
 
 class Outer(Protocol):
@@ -55,6 +79,14 @@ class Code:
 
     inner: Inner
     outer: Outer | None = None
+
+    # What the modem loses against theory comes on top, and the errors are computed at any Es/N0.
+    has_losses = False
+    known_to_esn0_db = math.inf
+
+    def suits(self, symbol_rate_hz: float, modulation: str) -> bool:  # noqa: ARG002
+        """Whether it is used at that symbol rate and modulation: at all of them."""
+        return True
 
     def name(self, packet_bytes: int) -> str:
         """For people: the outer code first."""

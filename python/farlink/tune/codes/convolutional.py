@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
 from farlink.errors import TuneError
-from farlink.tune.codes.code import Code
+from farlink.tune.codes.code import Code, ModemKeys
 from farlink.tune.description import Count, Description, Text, model_validator
 from farlink.tune.inner import Inner
 
@@ -56,9 +55,9 @@ class ConvolutionalFamily(Description):
             raise TuneError(f"{twice} occurs twice", "keep one code of each rate")
         return by_rate + by_pattern
 
-    def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
+    def codes(self, packet_bytes: int, modem: ModemKeys) -> list[Code]:  # noqa: ARG002
         """One for each rate."""
-        return [Code(inner) for inner in self.inners(decision)]
+        return [Code(inner) for inner in self.inners(modem.decision)]
 
 
 def _rate(pattern: str) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from farlink.errors import TuneError
 from farlink.tune.bit_errors import BitErrors
-from farlink.tune.codes.code import Code, Outer
+from farlink.tune.codes.code import Code, ModemKeys, Outer
 from farlink.tune.description import Count, Description, Field, Some, Text
 from farlink.tune.inner import Inner
 
@@ -48,7 +47,7 @@ class ErasureFamily(Description):
                 raise TuneError(f"{message} are more than {_MOST_BLOCKS}", "make blocks larger, or give fewer parity blocks")
         return [Erasure(self.name, self.block_bytes, parity, self.check) for parity in self.parity_blocks]
 
-    def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
+    def codes(self, packet_bytes: int, modem: ModemKeys) -> list[Code]:  # noqa: ARG002
         """One for each number of parity blocks."""
         return [Code(Inner.uncoded(), outer) for outer in self.outers(packet_bytes)]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from farlink.tune.bit_errors import BitErrors
-from farlink.tune.codes.code import Code, Outer
+from farlink.tune.codes.code import Code, ModemKeys, Outer
 from farlink.tune.description import Count, Description, Field, Switch, Text, model_validator
 from farlink.tune.inner import Inner
 
@@ -48,7 +47,7 @@ class ReedSolomonFamily(Description):
         counts = dict.fromkeys(-(-packet_bytes // data) for data in self.data_bytes)
         return [ReedSolomon(self.name, self.n - self.k, count, self.interleaved) for count in counts]
 
-    def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
+    def codes(self, packet_bytes: int, modem: ModemKeys) -> list[Code]:  # noqa: ARG002
         """One for each length."""
         return [Code(Inner.uncoded(), outer) for outer in self.outers(packet_bytes)]
 

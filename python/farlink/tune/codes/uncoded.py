@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from farlink.tune.codes.code import Code
+from farlink.tune.codes.code import Code, ModemKeys
 from farlink.tune.description import Description
 from farlink.tune.inner import Inner
 
@@ -15,6 +14,6 @@ class UncodedFamily(Description):
 
     kind: Literal["uncoded"]
 
-    def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
+    def codes(self, packet_bytes: int, modem: ModemKeys) -> list[Code]:  # noqa: ARG002
         """The one that there is."""
         return [Code(Inner.uncoded())]
