@@ -10,7 +10,7 @@ from farlink.errors import OutputError
 from farlink.extras import require
 from farlink.output import check_writable
 
-# Kind of output -> its suffixes. For the last three the suffix selects the format; a text may also have none.
+# Kind of output -> its suffixes. For the last four the suffix selects the format; a text may also have none.
 SUFFIXES = {
     "JSON": (".json",),
     "CSV": (".csv", ".txt"),
@@ -19,10 +19,11 @@ SUFFIXES = {
     "TOML": (".toml",),
     "series": (".csv", ".txt", ".parquet"),
     "trace": (".npz", ".parquet"),
+    "packet errors": (".npz", ".parquet", ".txt", ".tcl", ".list"),
     "picture": (".png", ".svg", ".pdf"),
     "picture or page": (".png", ".svg", ".pdf", ".html"),
 }
-_DECIDED = ("trace", "picture", "picture or page")
+_DECIDED = ("trace", "packet errors", "picture", "picture or page")
 _NEEDS = {
     "report": ("matplotlib", "a figure"),
     "picture": ("matplotlib", "a figure"),
@@ -109,6 +110,7 @@ def check_suffix(option: str, path: Path, content: str) -> None:
         is_wrong = suffix.lower() not in allowed and _SUFFIX.fullmatch(suffix) is not None
     if is_wrong:
         noun = content if content in (*_DECIDED, "series", "report") else f"{content} file"
-        noun = "picture" if content in _DECIDED[1:] else noun
+        noun = "picture" if content in ("picture", "picture or page") else noun
+        noun = "list of lost packets" if content == "packet errors" else noun
         known = f"{', '.join(allowed[:-1])} or {allowed[-1]}" if len(allowed) > 1 else allowed[0]
         raise OutputError(f"{option} {path}: no {noun} has the suffix {suffix or 'nothing'!r}", f"use {known}")

@@ -12,6 +12,7 @@ from farlink.cli import (
     trace_bursts,
     trace_calibrate,
     trace_fades,
+    trace_packets,
     trace_rain,
     trace_receivers,
     trace_sequence,
@@ -30,6 +31,7 @@ app = typer.Typer(
     help="Import measured capacity, delay, loss, received power and C/N0, make traces of wrong bits, and draw them.",
 )
 app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
+app.command(epilog=trace_packets.EXAMPLES)(trace_packets.packets)
 app.command(epilog=trace_synthesize.EXAMPLES)(trace_synthesize.synthesize)
 app.command(epilog=trace_rain.EXAMPLES)(trace_rain.rain)
 app.command(epilog=trace_adapt.EXAMPLES)(trace_adapt.adapt)
