@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
 use crate::protocol::Pace;
@@ -115,6 +116,9 @@ pub struct ScpsConfig {
     /// Timestamps on every segment (RFC 7323): 12 more bytes (8 in a compressed header), a round-trip sample from every
     /// acknowledgement.
     pub timestamps: bool,
+    /// A code around each segment that corrects bit errors, not with `header_compression`; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
     /// The retransmission timer.
     pub rto: RtoConfig,
 }
@@ -148,6 +152,7 @@ impl Default for ScpsConfig {
             receive_window_segments: None,
             handshake: tcp.handshake,
             timestamps: tcp.timestamps,
+            correction: None,
             rto: tcp.rto,
         }
     }
@@ -204,6 +209,10 @@ impl ProtocolConfig for ScpsConfig {
     fn longest_timeout(&self) -> Option<LongestTimeout> {
         self.tcp().longest_timeout()
     }
+
+    fn correction(&self) -> Option<Correction> {
+        self.correction
+    }
 }
 
 impl<D: Payload> Pairs<D> for ScpsConfig {
@@ -230,6 +239,7 @@ impl ScpsConfig {
             timestamps: self.timestamps,
             ecn: self.ecn,
             restart_after_idle: self.has_congestion_control(),
+            correction: self.correction,
             rto: self.rto,
             ..TcpConfig::default()
         };
@@ -345,6 +355,11 @@ impl ScpsConfig {
     }
 
     fn check_compression(&self) -> Result<(), ConfigError> {
+        // The parity is that of the longest segment, and compressed headers have many lengths.
+        if self.header_compression && self.correction.is_some() {
+            let what = "a code around packets whose headers are compressed is not modelled";
+            return Err(ConfigError::new("correction", what, "leave it out, or give header_compression = false"));
+        }
         let ack_bytes = self.ack_bytes.unwrap_or(self.header_bytes);
         let default_of = |compressed: u16| count(u32::from(NETWORK_BYTES + compressed));
         for (key, given, default, of, plain) in [
