@@ -19,7 +19,6 @@ from farlink.papers.celandroni.setting import (
 )
 from farlink.papers.check import Check
 from farlink.papers.item import Drawing, Workbench
-from farlink.tune import envelope
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +53,8 @@ def _apart(bench: Workbench, buffer_bdp: float) -> float:
 
 def _coded(bench: Workbench, share: float) -> dict[str, list[bool]]:
     """Whether the best setting of each family has a code, at each C/N0."""
+    from farlink.tune import envelope
+
     found = envelope.envelopes(all_points(bench, share), _FAMILIES, name=GOODPUT, flows=1, path=PATH)
     return {
         name: [one is not None and one.point.setting.code_name != envelope.UNCODED for one in row]
