@@ -1,5 +1,6 @@
 //! The configuration of a TCP transport.
 
+mod ack_timeout;
 mod owned_keys;
 
 use schemars::JsonSchema;
@@ -16,6 +17,8 @@ use crate::units::{Count, PositiveSeconds};
 
 use super::congestion::{BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 use super::variant::Variant;
+
+pub use ack_timeout::{AckTimeout, UniformSeconds};
 
 /// Largest total length of a segment's options (RFC 9293, section 3.1: the data offset has four bits).
 const MOST_OPTION_BYTES: u16 = 40;
@@ -81,8 +84,10 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Acknowledge every second full segment (RFC 1122, section 4.2.3.2).
     pub delayed_ack: bool,
-    /// Longest delay of an acknowledgement; RFC 1122 allows up to 0.5 s.
-    pub delayed_ack_timeout_s: PositiveSeconds,
+    /// Longest delay of an acknowledgement; RFC 1122 allows up to 0.5 s. A pair `[least, most]` stands for a timer that is drawn
+    /// anew for each acknowledgement, uniformly between the two: `[0, 0.2]` for BSD, whose timer runs out at the next beat of a
+    /// clock of 0.2 s, `[0.1, 0.2]` for Windows NT 4 and 95 (Zaghloul, section 4.1.4).
+    pub delayed_ack_timeout_s: AckTimeout,
     /// Begin with SYN and SYN-ACK; otherwise both sides start established.
     pub handshake: bool,
     /// End with FIN.
@@ -152,7 +157,7 @@ impl Default for TcpConfig {
             duplicate_ack_threshold: count(3),
             limited_transmit: true,
             delayed_ack: true,
-            delayed_ack_timeout_s: PositiveSeconds::new(0.2).expect("a constant within its range"),
+            delayed_ack_timeout_s: AckTimeout::Fixed(PositiveSeconds::new(0.2).expect("a constant within its range")),
             handshake: true,
             fin: true,
             timestamps: false,
