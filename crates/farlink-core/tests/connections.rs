@@ -5,7 +5,7 @@ use crate::pair::{Content, Pair, WithoutContent, configs, count, faults, small};
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{
-    AckTimeout, CongestionControl, Flags, Segment, TcpConfig, TcpConnection, Timestamps, UniformSeconds,
+    AckTimeout, CongestionControl, Flags, Segment, TcpConfig, TcpConnection, TimestampEcho, Timestamps, UniformSeconds,
 };
 use farlink_core::units::{PositiveSeconds, Seconds};
 use farlink_core::{Endpoint, Event, Rx, Stream, Time, Virtual};
@@ -423,15 +423,18 @@ fn duplicates_are_reported_once() {
 }
 
 /// RFC 7323, section 4.3: the echo is the timestamp of the oldest segment covered by the acknowledgement, so that the
-/// round-trip time includes the delay of the acknowledgement.
+/// round-trip time includes the delay of the acknowledgement. The latest one is echoed if the configuration says so.
 #[test]
-fn a_delayed_acknowledgement_echoes_the_first_timestamp() {
-    let config = TcpConfig { timestamps: true, delayed_ack: true, ..one_way() };
+fn a_delayed_acknowledgement_echoes_the_first_timestamp_or_the_latest() {
     // The second segment completes the pair; or it arrives after a gap and is acknowledged at once, like the segment
     // that fills the gap.
-    for (segments, expected) in
-        [(&[(1, 100), (101, 150)][..], &[100][..]), (&[(1, 100), (201, 120), (101, 150)], &[100, 150])]
-    {
+    for (timestamp_echo, segments, expected) in [
+        (TimestampEcho::Oldest, &[(1, 100), (101, 150)][..], &[100][..]),
+        (TimestampEcho::Oldest, &[(1, 100), (201, 120), (101, 150)], &[100, 150]),
+        (TimestampEcho::Latest, &[(1, 100), (101, 150)], &[150]),
+        (TimestampEcho::Latest, &[(1, 100), (201, 120), (101, 150)], &[120, 150]),
+    ] {
+        let config = TcpConfig { timestamps: true, timestamp_echo, delayed_ack: true, ..one_way() };
         let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
         for &(seq, value) in segments {
             let segment = Segment {

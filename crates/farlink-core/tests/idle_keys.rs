@@ -37,6 +37,11 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
             json!({ "delayed_ack": true }),
         ),
         (
+            tcp(json!({ "timestamps": false, "timestamp_echo": "latest" })),
+            "timestamp_echo",
+            json!({ "timestamps": true }),
+        ),
+        (
             tcp(json!({ "delayed_ack": false, "delayed_ack_timeout_s": [0, 0.2] })),
             "delayed_ack_timeout_s",
             json!({ "delayed_ack": true }),

@@ -4,7 +4,7 @@ use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{AckTimeout, CongestionControl, LossMeans, TcpConfig, UniformSeconds};
+use farlink_core::protocol::tcp::{AckTimeout, CongestionControl, LossMeans, TcpConfig, TimestampEcho, UniformSeconds};
 use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds};
 use proptest::prelude::*;
 
@@ -28,14 +28,15 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
         1 => (0.0..0.4_f64, 0.001..0.1_f64).prop_map(move |(least_s, more_s)| drawn(least_s, least_s + more_s)),
     ];
     let minimum_s = prop_oneof![Just(0.0), Just(0.2), Just(1.0)];
-    let timers = (minimum_s, prop_oneof![Just(0.0), Just(0.001), Just(0.1)], ack_timeout);
+    let echo = proptest::sample::select(&[TimestampEcho::Oldest, TimestampEcho::Latest][..]);
+    let timers = (minimum_s, prop_oneof![Just(0.0), Just(0.001), Just(0.1)], ack_timeout, echo);
     let variant = (proptest::sample::select(Variant::ALL), proptest::sample::select(CongestionControl::ALL))
         .prop_filter("rates need selective acknowledgements", |(variant, control)| {
             variant.uses_sack() || !control.measures_rates()
         });
     (variant, flags, windows, timers, 1_u64..150, 1_u64..6).prop_map(
         |((variant, congestion_control), flags, windows, timers, segment_bytes, threshold)| {
-            let (minimum_s, granularity_s, delayed_ack_timeout_s) = timers;
+            let (minimum_s, granularity_s, delayed_ack_timeout_s, timestamp_echo) = timers;
             let (flags, [prr, dsack, f_rto, tail_loss_probe]) = flags;
             let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle, ecn] =
                 flags;
@@ -55,6 +56,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 handshake,
                 fin,
                 timestamps,
+                timestamp_echo,
                 recover_guard,
                 restart_after_idle,
                 prr: prr.filter(|_| variant.uses_sack()),

@@ -369,6 +369,7 @@ fn versions() -> impl Strategy<Value = Value> {
             let largest = windows.2.max(windows.3.unwrap_or(0)) * bytes;
             config["window_scaling"] = (switches[7] || largest > 65_535).into();
             config["ecn"] = switches[8].into();
+            config["timestamp_echo"] = if bytes % 2 == 0 { "oldest" } else { "latest" }.into();
             for (key, switch) in names.into_iter().zip(switches) {
                 config[key] = switch.into();
             }

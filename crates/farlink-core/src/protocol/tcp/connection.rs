@@ -15,7 +15,7 @@ use crate::rng::{RandomSource as _, Rng};
 use crate::time::Time;
 
 use super::ack_fields::AckFields;
-use super::config::TcpConfig;
+use super::config::{TcpConfig, TimestampEcho};
 use super::congestion::{Congestion, Control};
 use super::ecn::Notification;
 use super::extensions::Extensions;
@@ -91,6 +91,8 @@ pub(super) struct Sizes {
     pub(super) window_shift: u8,
     pub(super) scales_window: bool,
     pub(super) has_timestamps: bool,
+    /// Whether the latest timestamp is echoed, and not that of the oldest segment which is not yet acknowledged.
+    pub(super) echoes_latest: bool,
     pub(super) uses_sack: bool,
     pub(super) has_fin: bool,
 }
@@ -169,6 +171,7 @@ impl<D: Payload> TcpConnection<D> {
                 window_shift,
                 scales_window: config.window_scaling,
                 has_timestamps: config.timestamps,
+                echoes_latest: config.timestamp_echo == TimestampEcho::Latest,
                 uses_sack: config.variant.uses_sack(),
                 has_fin: config.fin,
             },
@@ -239,7 +242,7 @@ impl<D: Payload> Endpoint for TcpConnection<D> {
             let is_newer = timestamps.value.wrapping_sub(self.timestamp_recent) as i32 >= 0;
             // Once the peer's initial sequence number is known, a SYN has to be at its place like any other segment.
             let is_first = segment.flags.has(Flags::SYN) && matches!(self.state, State::Listen | State::SynSent);
-            if (is_newer && start <= self.rx.last_ack_sent) || is_first {
+            if (is_newer && (start <= self.rx.last_ack_sent || self.sizes.echoes_latest)) || is_first {
                 self.timestamp_recent = timestamps.value;
             }
         }

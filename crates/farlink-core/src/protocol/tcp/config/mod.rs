@@ -32,6 +32,18 @@ const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
 /// Largest window without it.
 const MAX_UNSCALED_BYTES: u64 = 0xffff;
 
+/// Which timestamp an acknowledgement echoes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimestampEcho {
+    /// That of the oldest segment it covers, as RFC 7323 demands: a round-trip sample includes the delay of the acknowledgement.
+    #[default]
+    Oldest,
+    /// The latest received: samples leave that delay out, so that the timer may be shorter than the wait for an acknowledgement
+    /// (Epple, section 3.3.2, warns of it).
+    Latest,
+}
+
 /// A TCP transport. Every key has a default, mostly that of the RFCs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -94,6 +106,8 @@ pub struct TcpConfig {
     pub fin: bool,
     /// Timestamps on every segment (RFC 7323): 12 more bytes, a round-trip sample from every acknowledgement.
     pub timestamps: bool,
+    /// Which timestamp an acknowledgement echoes, with `timestamps`.
+    pub timestamp_echo: TimestampEcho,
     /// Ignore duplicate acknowledgements of data sent before the last loss reaction (RFC 6582, section 3.2, step 1).
     pub recover_guard: bool,
     /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
@@ -161,6 +175,7 @@ impl Default for TcpConfig {
             handshake: true,
             fin: true,
             timestamps: false,
+            timestamp_echo: TimestampEcho::Oldest,
             recover_guard: true,
             restart_after_idle: true,
             pacing: None,
@@ -225,6 +240,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
                 "acknowledgements are not delayed",
                 "delayed_ack = true",
             ),
+            Idle::when(!self.timestamps, "timestamp_echo", "segments have no timestamps", "timestamps = true"),
             Idle::when(rules || is_free, "byte_counting", &own, other_control),
             Idle::when(rules, "initial_ssthresh_segments", &own, other_control),
             Idle::when(rules, "restart_after_idle", &own, other_control),
