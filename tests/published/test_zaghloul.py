@@ -125,7 +125,7 @@ def test_growth_with_losses_of_figure_6_5_needs_a_drop_of_each_link_in_ten_minut
 
 
 CLOSED_FORMS = (
-    "figure-4.1", "section-4.1.6", "figure-4.7", "table-4.2", "table-4.3", "section-5.2", "table-6.1", "table-6.2",
+    "figure-4.1", "section-4.1.4", "section-4.1.6", "figure-4.7", "table-4.2", "table-4.3", "section-5.2", "table-6.1", "table-6.2",
     "figure-6.4", "figure-6.5", "figure-6.6",
 )  # fmt: skip
 

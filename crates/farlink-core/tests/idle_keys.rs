@@ -37,6 +37,16 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
             json!({ "delayed_ack": true }),
         ),
         (
+            tcp(json!({ "timestamps": false, "timestamp_echo": "latest" })),
+            "timestamp_echo",
+            json!({ "timestamps": true }),
+        ),
+        (
+            tcp(json!({ "delayed_ack": false, "delayed_ack_timeout_s": [0, 0.2] })),
+            "delayed_ack_timeout_s",
+            json!({ "delayed_ack": true }),
+        ),
+        (
             tcp(json!({ "variant": "rack", "congestion_control": "bbr", "initial_ssthresh_segments": 70 })),
             "initial_ssthresh_segments",
             json!({ "congestion_control": "cubic" }),

@@ -2,7 +2,7 @@
 //! result.
 
 use crate::common;
-use crate::common::random::{scenarios, tcp};
+use crate::common::random::{ack_timeout, scenarios, tcp, without_idle_keys};
 use crate::common::{once, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
@@ -52,21 +52,24 @@ fn calm() -> impl Strategy<Value = Value> {
         1 => (4.0..6.5_f64).prop_map(|exponent| json!({ "kind": "file", "bytes": 10_f64.powf(exponent).round() })),
     ];
     let marks = proptest::option::of(1_u64..60);
-    (link, tcp(), traffic, 1_u64..3, any::<[bool; 3]>(), select(&[0.0, 0.0, 1.5][..]), marks).prop_map(
+    let switches = (any::<[bool; 3]>(), ack_timeout());
+    (link, tcp(), traffic, 1_u64..3, switches, select(&[0.0, 0.0, 1.5][..]), marks).prop_map(
         |(
             (rate, delay_s, queue, errors, back),
             mut transport,
             traffic,
             count,
-            [delayed_ack, handshake, is_back_lossy],
+            ([delayed_ack, handshake, is_back_lossy], ack_timeout),
             warmup_s,
             marks,
         )| {
             transport["delayed_ack"] = delayed_ack.into();
+            transport["delayed_ack_timeout_s"] = ack_timeout;
             transport["handshake"] = handshake.into();
             transport["timestamps"] = false.into();
             transport["receive_window_segments"] = Value::Null;
             transport.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+            let transport = without_idle_keys(transport);
             let errors = json!({ "kind": "ber", "ber": 10_f64.powf(-errors) });
             let mut link =
                 json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors.clone(), "return": {} });
@@ -105,7 +108,8 @@ fn repairs() -> impl Strategy<Value = Value> {
     let reports = proptest::option::of(0.0..0.2_f64);
     let queue = proptest::option::of((5_u64..200, proptest::option::of(0.0..1.0_f64)));
     let link = (5.0..7.0_f64, 0.05..0.3_f64, errors, reports, queue);
-    let transport = (select(&["reno", "cubic", "none"][..]), 8_u64..200, 1_u64..6, any::<[bool; 4]>(), 0_u32..4);
+    let transport =
+        (select(&["reno", "cubic", "none"][..]), 8_u64..200, 1_u64..6, any::<[bool; 4]>(), 0_u32..4, ack_timeout());
     let transfers = vec((0.0..20.0_f64, 1_u64..400), 2..30).prop_map(|list| {
         let one = |(at_s, segments)| json!({ "at_s": at_s, "bytes": 1460 * segments });
         json!({ "kind": "transfers", "list": list.into_iter().map(one).collect::<Vec<Value>>() })
@@ -115,7 +119,7 @@ fn repairs() -> impl Strategy<Value = Value> {
     (link, transport, traffic).prop_map(
         |(
             (rate, delay_s, errors, reports, queue),
-            (control, window, threshold, [prr, dsack, delayed_ack, limited], pacing),
+            (control, window, threshold, [prr, dsack, delayed_ack, limited], pacing, ack_timeout),
             traffic,
         )| {
             let mut link = json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors });
@@ -137,6 +141,7 @@ fn repairs() -> impl Strategy<Value = Value> {
                 "prr": prr && control != "none",
                 "dsack": dsack,
                 "delayed_ack": delayed_ack,
+                "delayed_ack_timeout_s": ack_timeout,
                 "limited_transmit": limited,
                 "ecn": control != "none" && queue.is_some_and(|(_, mark)| mark.is_some()),
                 "pacing": pacing == 0,
@@ -144,7 +149,7 @@ fn repairs() -> impl Strategy<Value = Value> {
             json!({
                 "duration_s": 100,
                 "link": link,
-                "transport": { "sack": sack },
+                "transport": { "sack": without_idle_keys(sack) },
                 "flow": { "data": { "transport": "sack", "traffic": traffic } },
             })
         },

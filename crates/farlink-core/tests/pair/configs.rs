@@ -4,7 +4,7 @@ use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{CongestionControl, LossMeans, TcpConfig};
+use farlink_core::protocol::tcp::{AckTimeout, CongestionControl, LossMeans, TcpConfig, TimestampEcho, UniformSeconds};
 use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds};
 use proptest::prelude::*;
 
@@ -21,13 +21,22 @@ pub(crate) fn small(variant: Variant) -> TcpConfig {
 pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
     let flags = (any::<[bool; 8]>(), any::<[Option<bool>; 4]>());
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
-    let rto = (prop_oneof![Just(0.0), Just(0.2), Just(1.0)], prop_oneof![Just(0.0), Just(0.001), Just(0.1)]);
+    let drawn = |least_s, most_s| AckTimeout::Uniform(UniformSeconds::new(least_s, most_s).unwrap());
+    let ack_timeout = prop_oneof![
+        2 => Just(AckTimeout::Fixed(PositiveSeconds::new(0.1).unwrap())),
+        1 => Just(drawn(0.0, 0.2)),
+        1 => (0.0..0.4_f64, 0.001..0.1_f64).prop_map(move |(least_s, more_s)| drawn(least_s, least_s + more_s)),
+    ];
+    let minimum_s = prop_oneof![Just(0.0), Just(0.2), Just(1.0)];
+    let echo = proptest::sample::select(&[TimestampEcho::Oldest, TimestampEcho::Latest][..]);
+    let timers = (minimum_s, prop_oneof![Just(0.0), Just(0.001), Just(0.1)], ack_timeout, echo);
     let variant = (proptest::sample::select(Variant::ALL), proptest::sample::select(CongestionControl::ALL))
         .prop_filter("rates need selective acknowledgements", |(variant, control)| {
             variant.uses_sack() || !control.measures_rates()
         });
-    (variant, flags, windows, rto, 1_u64..150, 1_u64..6).prop_map(
-        |((variant, congestion_control), flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
+    (variant, flags, windows, timers, 1_u64..150, 1_u64..6).prop_map(
+        |((variant, congestion_control), flags, windows, timers, segment_bytes, threshold)| {
+            let (minimum_s, granularity_s, delayed_ack_timeout_s, timestamp_echo) = timers;
             let (flags, [prr, dsack, f_rto, tail_loss_probe]) = flags;
             let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle, ecn] =
                 flags;
@@ -43,10 +52,11 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 duplicate_ack_threshold: count(threshold),
                 limited_transmit,
                 delayed_ack,
-                delayed_ack_timeout_s: PositiveSeconds::new(0.1).unwrap(),
+                delayed_ack_timeout_s,
                 handshake,
                 fin,
                 timestamps,
+                timestamp_echo,
                 recover_guard,
                 restart_after_idle,
                 prr: prr.filter(|_| variant.uses_sack()),

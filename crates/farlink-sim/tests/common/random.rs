@@ -292,20 +292,34 @@ fn controls() -> impl Strategy<Value = Value> {
     prop_oneof![3 => any_one, 2 => cubic, 1 => hybla, 1 => vegas, 1 => reno, 1 => bbr]
 }
 
+/// Timers of delayed acknowledgements: constant or drawn, short and long.
+pub(crate) fn ack_timeout() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        2 => Just(json!(0.2)),
+        1 => (-4.0..0.0_f64).prop_map(|exponent| json!(10_f64.powf(exponent))),
+        1 => Just(json!([0, 0.2])),
+        1 => Just(json!([0.1, 0.2])),
+        1 => (-4.0..-0.3_f64, 0.0..0.99_f64).prop_map(|(exponent, part)| {
+            let most_s = 10_f64.powf(exponent).min(0.5);
+            json!([part * most_s, most_s])
+        }),
+    ]
+}
+
 /// Every version with any option.
 fn versions() -> impl Strategy<Value = Value> {
     let variant = select(&["tahoe", "reno", "newreno", "sack", "snack", "none", "rack", "rack"][..]);
     let switches = any::<[bool; 9]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
-    let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
+    let timers = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64, ack_timeout());
     let recovery = any::<[Option<bool>; 4]>();
     let code = select(&[("bits", 0), ("bits", 0), ("bits", 1), ("bits", 3), ("symbols", 2)][..]);
-    (variant, (switches, recovery), windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80, code).prop_map(
+    (variant, (switches, recovery), windows, timers, 40_u64..1460, 1_u64..6, 40_u64..80, code).prop_map(
         |(
             variant,
             (switches, [prr, dsack, f_rto, probe]),
             windows,
-            (minimum_s, granularity_s, backoff_limit),
+            (minimum_s, granularity_s, backoff_limit, ack_timeout),
             bytes,
             threshold,
             header,
@@ -313,6 +327,7 @@ fn versions() -> impl Strategy<Value = Value> {
         )| {
             let mut config = json!({
                 "kind": "tcp",
+                "delayed_ack_timeout_s": ack_timeout,
                 "variant": variant,
                 "segment_bytes": bytes,
                 "header_bytes": header,
@@ -354,6 +369,7 @@ fn versions() -> impl Strategy<Value = Value> {
             let largest = windows.2.max(windows.3.unwrap_or(0)) * bytes;
             config["window_scaling"] = (switches[7] || largest > 65_535).into();
             config["ecn"] = switches[8].into();
+            config["timestamp_echo"] = if bytes % 2 == 0 { "oldest" } else { "latest" }.into();
             for (key, switch) in names.into_iter().zip(switches) {
                 config[key] = switch.into();
             }

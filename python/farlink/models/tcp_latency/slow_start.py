@@ -19,7 +19,8 @@ from farlink.models.parameters import InitialWindow, SegmentsPerAck
 from farlink.models.ranges import Floats, at_least, floats
 
 # Mean time by which the acknowledgement of a lone first segment is delayed, in s: timers uniform to 200 ms (BSD), from 100 to
-# 200 ms (Windows NT and 95); Cardwell et al., and Zaghloul, section 4.2.1.
+# 200 ms (Windows NT and 95); Cardwell et al., and Zaghloul, section 4.2.1. In a scenario: delayed_ack_timeout_s = [0, 0.2]
+# and [0.1, 0.2].
 DELAYED_ACK_S = {"bsd": 0.1, "windows": 0.15}
 
 

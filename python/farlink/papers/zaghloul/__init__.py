@@ -24,6 +24,7 @@ from farlink.papers.zaghloul.measured_drops import (
     section_5_1_measured,
 )
 from farlink.papers.zaghloul.round_trips import round_trips
+from farlink.papers.zaghloul.section_4_1_4 import section_4_1_4
 from farlink.papers.zaghloul.section_5_1 import section_5_1
 from farlink.papers.zaghloul.section_5_2 import section_5_2
 from farlink.papers.zaghloul.table_5_1 import table_5_1
@@ -39,6 +40,7 @@ PAPER = Paper(
     authors="Said Ismail Zaghloul",
     items=(
         Item("figure-4.1", "Timers of mean and deviation over a series of round trips", 1, figure_4_1),
+        Item("section-4.1.4", "Random timers of delayed acknowledgements", 1, section_4_1_4),
         Item("section-4.1.6", "Round trip over a loaded bundle", 1, round_trip),
         Item("figures-4.5-4.6", "Round trips packet by packet, of TCP and of PINGs", 5, round_trips),
         Item("figure-4.7", "Slow start with delayed acknowledgements, and eq. (17)", 1, figure_4_7),

@@ -261,7 +261,7 @@ impl ScpsConfig {
                 (None, Some(_)) => u16::MAX,
                 (None, None) => 2,
             },
-            ack_delay: self.ack_interval_s.unwrap_or(tcp.delayed_ack_timeout_s).time(),
+            ack_delay: self.ack_interval_s.map_or(tcp.delayed_ack_timeout_s.longest(), |interval| interval.time()),
             rate: self.rate_bps,
             loss_means: self.loss_means,
             corruption_hold: self.corruption_hold_s.map_or(Time::from_secs(1), |hold| hold.time()),

@@ -11,16 +11,16 @@ use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::parts::rto::RetransmissionTimer;
-use crate::rng::Rng;
+use crate::rng::{RandomSource as _, Rng};
 use crate::time::Time;
 
 use super::ack_fields::AckFields;
-use super::config::TcpConfig;
+use super::config::{TcpConfig, TimestampEcho};
 use super::congestion::{Congestion, Control};
 use super::ecn::Notification;
 use super::extensions::Extensions;
 use super::frto::FRto;
-use super::reassembly::Receiver;
+use super::reassembly::{AckDelay, Receiver};
 use super::segment::{Flags, SackBlocks, Segment};
 use super::variant::{Reaction, Running};
 use super::window::Window;
@@ -91,6 +91,8 @@ pub(super) struct Sizes {
     pub(super) window_shift: u8,
     pub(super) scales_window: bool,
     pub(super) has_timestamps: bool,
+    /// Whether the latest timestamp is echoed, and not that of the oldest segment which is not yet acknowledged.
+    pub(super) echoes_latest: bool,
     pub(super) uses_sack: bool,
     pub(super) has_fin: bool,
 }
@@ -101,9 +103,8 @@ const LOW_WATER_BYTES: u64 = 1 << 30;
 impl<D: Payload> TcpConnection<D> {
     /// The two sides of a connection, the active opener first. Without `handshake` both start established.
     pub fn pair(config: &TcpConfig, seed: u64) -> (Self, Self) {
-        let random = |side| Rng::for_component(seed, side, "congestion control");
-        let mut active = Self::new(config, seed as u32, random(0));
-        let mut passive = Self::new(config, (seed >> 32) as u32, random(1));
+        let mut active = Self::new(config, seed as u32, (seed, 0));
+        let mut passive = Self::new(config, (seed >> 32) as u32, (seed, 1));
         active.peer_initial_seq = passive.initial_seq;
         passive.peer_initial_seq = active.initial_seq;
         if config.handshake {
@@ -119,20 +120,21 @@ impl<D: Payload> TcpConnection<D> {
         (active, passive)
     }
 
-    fn new(config: &TcpConfig, initial_seq: u32, random: Rng) -> Self {
+    fn new(config: &TcpConfig, initial_seq: u32, (seed, side): (u64, u64)) -> Self {
+        let random = |component| Rng::for_component(seed, side, component);
         let offered = config.offered_bytes();
         let window_shift = if config.window_scaling { shift_for(offered) } else { 0 };
         // Rounded up, so that the field as sent covers the whole window.
         let offered = offered.div_ceil(1 << window_shift) << window_shift;
         let first = u64::from(!config.handshake);
         let ack_every: u16 = if config.delayed_ack { 2 } else { 1 };
-        let mut rx =
-            Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered, config.reports_duplicates());
+        let ack_delay = AckDelay::new(config.delayed_ack_timeout_s, random("delayed acknowledgements").next_u64());
+        let mut rx = Receiver::new(ack_every, ack_delay, offered, config.reports_duplicates());
         rx.stream.next = first;
         rx.last_ack_sent = first;
         let (data_header_bytes, ack_header_bytes) = config.overhead_bytes();
         let mut control = Congestion::new(config);
-        control.seed(random);
+        control.seed(random("congestion control"));
         let restarts_after_idle = config.restart_after_idle && control.restarts_after_idle();
         let running = Running::new(config);
         let mut window = Window::new(config, first, offered, control.wants_samples());
@@ -169,6 +171,7 @@ impl<D: Payload> TcpConnection<D> {
                 window_shift,
                 scales_window: config.window_scaling,
                 has_timestamps: config.timestamps,
+                echoes_latest: config.timestamp_echo == TimestampEcho::Latest,
                 uses_sack: config.variant.uses_sack(),
                 has_fin: config.fin,
             },
@@ -239,7 +242,7 @@ impl<D: Payload> Endpoint for TcpConnection<D> {
             let is_newer = timestamps.value.wrapping_sub(self.timestamp_recent) as i32 >= 0;
             // Once the peer's initial sequence number is known, a SYN has to be at its place like any other segment.
             let is_first = segment.flags.has(Flags::SYN) && matches!(self.state, State::Listen | State::SynSent);
-            if (is_newer && start <= self.rx.last_ack_sent) || is_first {
+            if (is_newer && (start <= self.rx.last_ack_sent || self.sizes.echoes_latest)) || is_first {
                 self.timestamp_recent = timestamps.value;
             }
         }

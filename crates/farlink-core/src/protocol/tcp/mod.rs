@@ -24,7 +24,7 @@ pub mod variant;
 mod window;
 
 pub(in crate::protocol) use config::LARGEST_HEADER;
-pub use config::TcpConfig;
+pub use config::{AckTimeout, TcpConfig, TimestampEcho, UniformSeconds};
 pub use congestion::{CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 pub use connection::TcpConnection;
 pub use extensions::LossMeans;

@@ -27,7 +27,7 @@ pub(super) struct TailLossProbe {
 
 impl TailLossProbe {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        let max_ack_delay = if config.delayed_ack { config.delayed_ack_timeout_s.time() } else { Time::ZERO };
+        let max_ack_delay = if config.delayed_ack { config.delayed_ack_timeout_s.longest() } else { Time::ZERO };
         TailLossProbe { is_on: config.probes_tails(), max_ack_delay, ..TailLossProbe::default() }
     }
 

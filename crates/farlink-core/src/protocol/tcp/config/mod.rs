@@ -1,5 +1,6 @@
 //! The configuration of a TCP transport.
 
+mod ack_timeout;
 mod owned_keys;
 
 use schemars::JsonSchema;
@@ -17,6 +18,8 @@ use crate::units::{Count, PositiveSeconds};
 use super::congestion::{BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 use super::variant::Variant;
 
+pub use ack_timeout::{AckTimeout, UniformSeconds};
+
 /// Largest total length of a segment's options (RFC 9293, section 3.1: the data offset has four bits).
 const MOST_OPTION_BYTES: u16 = 40;
 /// Largest length of the headers without options.
@@ -28,6 +31,18 @@ const TIMESTAMPS_BYTES: u16 = 12;
 const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
 /// Largest window without it.
 const MAX_UNSCALED_BYTES: u64 = 0xffff;
+
+/// Which timestamp an acknowledgement echoes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimestampEcho {
+    /// That of the oldest segment it covers, as RFC 7323 demands: a round-trip sample includes the delay of the acknowledgement.
+    #[default]
+    Oldest,
+    /// The latest received: samples leave that delay out, so that the timer may be shorter than the wait for an acknowledgement
+    /// (Epple, section 3.3.2, warns of it).
+    Latest,
+}
 
 /// A TCP transport. Every key has a default, mostly that of the RFCs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,14 +96,18 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Acknowledge every second full segment (RFC 1122, section 4.2.3.2).
     pub delayed_ack: bool,
-    /// Longest delay of an acknowledgement; RFC 1122 allows up to 0.5 s.
-    pub delayed_ack_timeout_s: PositiveSeconds,
+    /// Longest delay of an acknowledgement; RFC 1122 allows up to 0.5 s. A pair `[least, most]` stands for a timer that is drawn
+    /// anew for each acknowledgement, uniformly between the two: `[0, 0.2]` for BSD, whose timer runs out at the next beat of a
+    /// clock of 0.2 s, `[0.1, 0.2]` for Windows NT 4 and 95 (Zaghloul, section 4.1.4).
+    pub delayed_ack_timeout_s: AckTimeout,
     /// Begin with SYN and SYN-ACK; otherwise both sides start established.
     pub handshake: bool,
     /// End with FIN.
     pub fin: bool,
     /// Timestamps on every segment (RFC 7323): 12 more bytes, a round-trip sample from every acknowledgement.
     pub timestamps: bool,
+    /// Which timestamp an acknowledgement echoes, with `timestamps`.
+    pub timestamp_echo: TimestampEcho,
     /// Ignore duplicate acknowledgements of data sent before the last loss reaction (RFC 6582, section 3.2, step 1).
     pub recover_guard: bool,
     /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
@@ -152,10 +171,11 @@ impl Default for TcpConfig {
             duplicate_ack_threshold: count(3),
             limited_transmit: true,
             delayed_ack: true,
-            delayed_ack_timeout_s: PositiveSeconds::new(0.2).expect("a constant within its range"),
+            delayed_ack_timeout_s: AckTimeout::Fixed(PositiveSeconds::new(0.2).expect("a constant within its range")),
             handshake: true,
             fin: true,
             timestamps: false,
+            timestamp_echo: TimestampEcho::Oldest,
             recover_guard: true,
             restart_after_idle: true,
             pacing: None,
@@ -220,6 +240,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
                 "acknowledgements are not delayed",
                 "delayed_ack = true",
             ),
+            Idle::when(!self.timestamps, "timestamp_echo", "segments have no timestamps", "timestamps = true"),
             Idle::when(rules || is_free, "byte_counting", &own, other_control),
             Idle::when(rules, "initial_ssthresh_segments", &own, other_control),
             Idle::when(rules, "restart_after_idle", &own, other_control),

@@ -7,6 +7,7 @@ use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::tcp::ack_fields::AckFields;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::connection::{State, TcpConnection};
+use crate::protocol::tcp::reassembly::AckDelay;
 use crate::protocol::tcp::segment::{Flags, ScpsCapabilities, Segment};
 use crate::protocol::tcp::span::Span;
 use crate::protocol::tcp::variant::{Reaction, Running};
@@ -45,7 +46,7 @@ impl<D: Payload> TcpConnection<D> {
         self.window.is_corruption = wanted.loss_means == LossMeans::Corruption;
         self.pacer = Pacer::new(wanted.rate);
         self.rx.ack_every = wanted.ack_every;
-        self.rx.ack_delay = wanted.ack_delay;
+        self.rx.ack_delay = AckDelay::Fixed(wanted.ack_delay);
         self.rx.expects_repeats = wanted.copies > 1;
         self.rx.hold = wanted.best_effort.map(|best_effort| best_effort.hold);
         self.extensions = Some(Box::new(extensions));

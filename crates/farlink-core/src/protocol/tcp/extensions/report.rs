@@ -60,11 +60,12 @@ impl Reporter {
 mod tests {
     use super::*;
     use crate::payload::Virtual;
+    use crate::protocol::tcp::reassembly::AckDelay;
     use crate::time::Time;
 
     /// Segments of 100 bytes from offset 1 on, of which those with the given numbers have arrived.
     fn receiver(segments: impl IntoIterator<Item = u64>) -> Receiver<Virtual> {
-        let mut rx = Receiver::new(2, Time::ZERO, 1 << 30, false);
+        let mut rx = Receiver::new(2, AckDelay::Fixed(Time::ZERO), 1 << 30, false);
         rx.stream.next = 1;
         for segment in segments {
             rx.on_data(Time::ZERO, 1 + segment * 100, &Virtual(100));

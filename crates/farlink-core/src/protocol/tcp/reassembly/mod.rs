@@ -1,5 +1,6 @@
 //! The receiving half: orders segments, reports missing data, and decides when to acknowledge.
 
+mod ack_delay;
 #[cfg(feature = "trains")]
 mod trains;
 
@@ -9,6 +10,8 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use crate::protocol::parts::reorder::Reorder;
+
+pub(super) use ack_delay::AckDelay;
 
 /// Number of recently changed blocks that are kept for the SACK option (RFC 2018, section 4).
 const RECENT: usize = 4;
@@ -29,7 +32,7 @@ pub(super) struct Receiver<D> {
     /// In-order segments since the last acknowledgement.
     unacknowledged: u16,
     pub(super) ack_every: u16,
-    pub(super) ack_delay: Time,
+    pub(super) ack_delay: AckDelay,
     /// Offsets inside the blocks that changed last, latest first.
     recent: [u64; RECENT],
     reports_duplicates: bool,
@@ -52,7 +55,7 @@ pub(super) struct Receiver<D> {
 }
 
 impl<D: Payload> Receiver<D> {
-    pub(super) fn new(ack_every: u16, ack_delay: Time, buffer_bytes: u64, reports_duplicates: bool) -> Self {
+    pub(super) fn new(ack_every: u16, ack_delay: AckDelay, buffer_bytes: u64, reports_duplicates: bool) -> Self {
         Receiver {
             stream: Reorder::default(),
             last_ack_sent: 0,
@@ -110,7 +113,7 @@ impl<D: Payload> Receiver<D> {
         if self.unacknowledged >= self.ack_every {
             self.ack_now = true;
         } else if self.ack_deadline == Time::NEVER {
-            self.ack_deadline = now + self.ack_delay;
+            self.ack_deadline = now + self.ack_delay.at(self.stream.next);
         }
     }
 
@@ -128,7 +131,7 @@ impl<D: Payload> Receiver<D> {
         if end <= next || end > next + self.window() {
             // An old duplicate, or data beyond the window.
             if self.expects_repeats && end <= next {
-                self.ack_deadline = self.ack_deadline.min(now + self.ack_delay);
+                self.ack_deadline = self.ack_deadline.min(now + self.ack_delay.at(next));
             } else {
                 self.ack_now = true;
             }
@@ -292,7 +295,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn receiver<D: Payload>() -> Receiver<D> {
-        Receiver::new(2, Time::from_millis(200), 1 << 20, true)
+        Receiver::new(2, AckDelay::Fixed(Time::from_millis(200)), 1 << 20, true)
     }
 
     fn blocks<D: Payload>(receiver: &Receiver<D>) -> Vec<(u64, u64)> {
@@ -337,7 +340,7 @@ mod tests {
 
     #[test]
     fn unread_data_closes_the_window() {
-        let mut rx: Receiver<Virtual> = Receiver::new(1, Time::ZERO, 1000, true);
+        let mut rx: Receiver<Virtual> = Receiver::new(1, AckDelay::Fixed(Time::ZERO), 1000, true);
         rx.on_data(Time::ZERO, 0, &Virtual(1000));
         assert_eq!(rx.window(), 0);
         rx.on_ack_sent();

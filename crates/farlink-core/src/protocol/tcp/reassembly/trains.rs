@@ -3,7 +3,18 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::Receiver;
+use super::{AckDelay, Receiver};
+
+/// What a receiver took of a train.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Taken {
+    /// Number of segments, from the first on.
+    pub(in super::super) count: u32,
+    /// Index of the first one that is acknowledged; after it, every [`ack_every`](Receiver::ack_every)-th is.
+    pub(in super::super) first: u32,
+    /// Number of acknowledgements.
+    pub(in super::super) acks: u32,
+}
 
 impl<D: Payload> Receiver<D> {
     /// Whether a FIN waits for data before it.
@@ -20,10 +31,9 @@ impl<D: Payload> Receiver<D> {
         (is_recent && self.duplicate.is_none()).then_some((left, right))
     }
 
-    /// Takes `count` payloads of `len` bytes each that follow in order, `gap` apart from `at` on, each of which is read at once.
-    /// Returns the index of the first that is acknowledged (after it, every [`ack_every`](Self::ack_every)-th is) and the number
-    /// of acknowledgements. Returns `None`, without any effect, if they have to be handled one by one.
-    pub(in super::super) fn on_data_train(&mut self, at: Time, gap: Time, len: u32, count: u32) -> Option<(u32, u32)> {
+    /// Takes up to `count` payloads of `len` bytes each that follow in order, `gap` apart from `at` on, each of which is read at
+    /// once. Returns `None`, without any effect, if the first one has to be handled by itself.
+    pub(in super::super) fn on_data_train(&mut self, at: Time, gap: Time, len: u32, count: u32) -> Option<Taken> {
         let (len, every) = (u64::from(len), u32::from(self.ack_every));
         let first = every - u32::from(self.unacknowledged) - 1;
         // Far enough from a window update between two acknowledgements.
@@ -31,7 +41,11 @@ impl<D: Payload> Receiver<D> {
         let is_roomy = (u64::from(every) + 1) * len + quarter <= self.buffer_bytes
             && self.stream.next + u64::from(first + 1) * len + quarter <= self.advertised_end;
         let is_usual = !self.stream.has_gaps() && self.stream.unread_bytes == 0 && !self.ack_now;
-        if !is_usual || !is_roomy || gap.times(u64::from(every)) >= self.ack_delay {
+        if !is_usual || !is_roomy {
+            return None;
+        }
+        let count = self.before_timer(gap, len, count);
+        if count == 0 {
             return None;
         }
         self.stream.next += u64::from(count) * len;
@@ -43,10 +57,30 @@ impl<D: Payload> Receiver<D> {
             self.advertised_end = self.last_ack_sent + self.buffer_bytes;
         }
         if left > 0 && self.ack_deadline == Time::NEVER {
-            self.ack_deadline = at + gap.times(u64::from(count - left)) + self.ack_delay;
+            self.ack_deadline = at
+                + gap.times(u64::from(count - left))
+                + self.ack_delay.at(self.stream.next - u64::from(left - 1) * len);
         }
         self.unacknowledged = left as u16;
-        Some((first, acks))
+        Some(Taken { count, first, acks })
+    }
+
+    /// How many of `count` payloads, as above, arrive before a timer of delayed acknowledgements that one of them starts.
+    #[inline(always)]
+    fn before_timer(&self, gap: Time, len: u64, count: u32) -> u32 {
+        let every = u32::from(self.ack_every);
+        let wait = gap.times(u64::from(every));
+        match self.ack_delay {
+            AckDelay::Fixed(delay) if wait >= delay => 0,
+            AckDelay::Fixed(_) => count,
+            AckDelay::Uniform { least, .. } if every == 1 || wait < least => count,
+            AckDelay::Uniform { .. } => {
+                // Segments that start the timer: the first after each that is acknowledged.
+                let first = (every - u32::from(self.unacknowledged)) % every;
+                let is_short = |index: &u32| self.ack_delay.at(self.stream.next + u64::from(index + 1) * len) <= wait;
+                (first..count).step_by(every as usize).find(is_short).unwrap_or(count)
+            }
+        }
     }
 
     /// Takes the data of `count` payloads, each acknowledged at once, that extend the most recently changed block, which is also

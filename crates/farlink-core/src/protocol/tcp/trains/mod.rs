@@ -107,22 +107,22 @@ impl TcpConnection<Virtual> {
             return 0;
         }
         let next = self.rx.stream.next;
-        let Some((first_index, acks)) = self.rx.on_data_train(at, gap, first.payload_bytes, count) else { return 0 };
+        let Some(taken) = self.rx.on_data_train(at, gap, first.payload_bytes, count) else { return 0 };
         self.handle_acknowledgement(at, &first.ack_fields());
-        if acks > 0 {
+        if taken.acks > 0 {
             let every = u32::from(self.rx.ack_every);
-            let ack = next + u64::from(first_index + 1) * u64::from(first.payload_bytes);
+            let ack = next + u64::from(taken.first + 1) * u64::from(first.payload_bytes);
             let mut acknowledgement = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0, self.stamp());
             acknowledgement.ack = self.peer_initial_seq.wrapping_add(ack as u32);
             sent.push(Train {
                 first: acknowledgement,
                 step: every * first.payload_bytes,
-                count: acks,
-                at: train.time(first_index),
+                count: taken.acks,
+                at: train.time(taken.first),
                 gap: gap.times(u64::from(every)),
             });
         }
-        count
+        taken.count
     }
 
     /// Handles data after a gap. Nothing can be read until the gap is filled, and every segment is acknowledged.
