@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from farlink.capture import ip
 from farlink.capture.files import Capture, Packet
-from farlink.errors import CaptureError
 
 _TCP = 6
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
@@ -44,6 +43,9 @@ class Direction:
         Whether some of it had been captured before: a repetition, or at the receiver's side a segment that was overtaken.
     acknowledged_time_s, acknowledged
         When the other side acknowledged, and up to which offset.
+    is_lost, is_arrived
+        What acknowledgements tell of each segment: whether it was lost on the way, and whether it arrived; neither where they
+        leave it open. None if the protocol's acknowledgements do not tell segments apart, as TCP's.
     """
 
     time_s: NDArray[np.float64]
@@ -52,6 +54,8 @@ class Direction:
     is_again: NDArray[np.bool_]
     acknowledged_time_s: NDArray[np.float64]
     acknowledged: NDArray[np.float64]
+    is_lost: NDArray[np.bool_] | None = None
+    is_arrived: NDArray[np.bool_] | None = None
 
     @property
     def stream_bytes(self) -> int:
@@ -116,12 +120,7 @@ def connections(capture: Capture) -> list[Connection]:
     Returns
     -------
     list of Connection
-        In the order of their first packet.
-
-    Raises
-    ------
-    CaptureError
-        If there is none.
+        In the order of their first packet; empty if there is none.
     """
     found: list[Connection] = []
     current: dict[frozenset[Address], Connection] = {}
@@ -136,38 +135,7 @@ def connections(capture: Capture) -> list[Connection]:
             connection = current[key] = Connection(len(found), (source, destination))
             found.append(connection)
         connection.segments[0 if source == connection.ends[0] else 1].append(segment)
-    if not found:
-        raise CaptureError(f"{capture.name}: no TCP in {len(capture.packets)} packets{ip.unknown_links(capture.packets)}",
-                           "give a capture of TCP, taken on the sender's interface")  # fmt: skip
     return found
-
-
-def chosen(found: list[Connection], capture: Capture, stream: int | None = None) -> Connection:
-    """The connection with most data, or the one of a number.
-
-    Parameters
-    ----------
-    found
-        Those of a capture.
-    capture
-        The capture, for messages.
-    stream
-        Number of a connection, from 0; None for the largest.
-
-    Raises
-    ------
-    CaptureError
-        If there is no such connection, or it carries no data.
-    """
-    if stream is not None and not 0 <= stream < len(found):
-        remedy = f"its connections have the numbers 0 to {len(found) - 1}"
-        raise CaptureError(f"{capture.name}: there is no connection {stream}", remedy)
-    one = max(found, key=lambda connection: connection.data_bytes) if stream is None else found[stream]
-    if one.data_bytes == 0:
-        what = f"connection {one.stream}, {one.name}," if stream is not None else f"none of {len(found)} connections"
-        message = f"{capture.name}: {what} carries {'no' if stream is not None else 'any'} data"
-        raise CaptureError(message, "choose another, or capture while data flows")
-    return one
 
 
 def _begins_anew(connection: Connection, source: Address, segment: Segment) -> bool:
