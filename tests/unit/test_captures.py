@@ -235,7 +235,7 @@ def test_files_that_are_not_captures_are_refused(tmp_path, data, said):
 def test_captures_without_tcp_say_what_they_hold(tmp_path):
     with pytest.raises(CaptureError, match="no TCP and no AeroTP in 1 packets; link type 147 is not known"):
         connections.connections(read(tmp_path, pcap([(1, b"abcdef")], link_type=147)))
-    with pytest.raises(CaptureError, match=r"no TCP in 1 packets$"):
+    with pytest.raises(CaptureError, match=r"no TCP and no AeroTP in 1 packets$"):
         connections.connections(read(tmp_path, pcap([(1, b"abcdef")])))
     with pytest.raises(CaptureError, match="No such file"):
         files.read(tmp_path / "none.pcap")
