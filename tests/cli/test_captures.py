@@ -76,10 +76,10 @@ def test_a_log_is_replayed_and_its_drops_are_drawn(farlink, tmp_path, log):
     assert "the first event of the log is put there" in done.stderr
     assert (tmp_path / "drops.png").read_bytes().startswith(b"\x89PNG")
     # Nothing new arrives while the link is down.
-    from farlink.capture import files, tcp
+    from farlink.capture import connections, files
 
     read = files.read(capture)
-    flow = tcp.chosen(tcp.connections(read), read).forward
+    flow = connections.chosen(connections.connections(read), read).forward
     for begin, end in DOWN:
         inside = (flow.acknowledged_time_s > begin + 0.5) & (flow.acknowledged_time_s < end)
         assert not inside.any()
@@ -106,6 +106,27 @@ def test_log_and_capture_clocks_are_aligned(farlink, tmp_path, log):
 
     done = farlink("trace", "show", capture, "--drops", log, "--offset-s", "0")
     assert_refused(done, ["no time in common", f"--offset-s -{BEGIN_S} makes them begin together"])
+
+
+def test_losses_of_aerotp_are_counted_beside_the_drops_of_a_log(farlink, tmp_path, log):
+    assert farlink("bundle", "fit", log, "--replicates", "49", "--replay", "replay.toml").returncode == 0
+    description = SCENARIO.format(channel=(tmp_path / "replay.toml").read_text())
+    old = '"tcp"\nvariant = "sack"\nmax_window_segments = 8'
+    assert old in description
+    (tmp_path / "s.toml").write_text(description.replace(old, '"aerotp"\nrate_bps = 15000'))
+    assert farlink("run", "s.toml", "--pcap", "captures").returncode == 0
+
+    done = farlink("trace", "show", "captures/point-000-run-0.pcapng", "--drops", log, "-o", "lost.svg")
+
+    assert done.returncode == 0, done.stderr
+    assert "1 AeroTP connection\n" in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Lost")]
+    # Lost are those that are sent while the line is down, and those that a drop overtakes on the way.
+    lost, _, _, _, down = line.replace(",", " ").split()[1:6]
+    assert 0 < int(down) <= int(lost), line
+    assert "sent while a link was down or in the second before" in line
+    assert "Drops       3, of 1 link" in done.stdout
+    assert b"<svg" in (tmp_path / "lost.svg").read_bytes()
 
 
 def test_several_links_are_replayed_as_a_bundle(farlink, tmp_path):

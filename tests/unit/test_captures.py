@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from farlink.capture import files, tcp
+from farlink.capture import connections, files
 from farlink.cli.trace import app
 from farlink.errors import CaptureError
 
@@ -86,7 +86,7 @@ def read(tmp_path, data, name="a.pcap"):
 
 def only(tmp_path, data):
     capture = read(tmp_path, data)
-    return tcp.chosen(tcp.connections(capture), capture)
+    return connections.chosen(connections.connections(capture), capture)
 
 
 def assert_transfer(connection):
@@ -155,20 +155,20 @@ def test_the_largest_connection_is_chosen_and_a_port_may_be_used_again(tmp_path)
     noise = [(1e9 + 30, b"\x45\0\0\x14" + b"\0" * 5 + b"\x11" + b"\0" * 10), (1e9 + 31, b"\xff"), (1e9 + 32, b"")]
     capture = read(tmp_path, pcap([*TRANSFER, *more, *noise]))
 
-    found = tcp.connections(capture)
+    found = connections.connections(capture)
 
     assert [(one.stream, one.data_bytes) for one in found] == [(0, 3500), (1, 100), (2, 200)]
-    assert tcp.chosen(found, capture) is found[0]
-    assert tcp.chosen(found, capture, 2) is found[2]
+    assert connections.chosen(found, capture) is found[0]
+    assert connections.chosen(found, capture, 2) is found[2]
     with pytest.raises(CaptureError, match="there is no connection 3"):
-        tcp.chosen(found, capture, 3)
+        connections.chosen(found, capture, 3)
 
 
 def test_a_connection_without_data_is_refused(tmp_path):
     capture = read(tmp_path, pcap(TRANSFER[:2]))
 
     with pytest.raises(CaptureError, match="none of 1 connections carries any data"):
-        tcp.chosen(tcp.connections(capture), capture)
+        connections.chosen(connections.connections(capture), capture)
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
@@ -233,10 +233,10 @@ def test_files_that_are_not_captures_are_refused(tmp_path, data, said):
 
 
 def test_captures_without_tcp_say_what_they_hold(tmp_path):
-    with pytest.raises(CaptureError, match="no TCP in 1 packets; link type 147 is not known"):
-        tcp.connections(read(tmp_path, pcap([(1, b"abcdef")], link_type=147)))
-    with pytest.raises(CaptureError, match=r"no TCP in 1 packets$"):
-        tcp.connections(read(tmp_path, pcap([(1, b"abcdef")])))
+    with pytest.raises(CaptureError, match="no TCP and no AeroTP in 1 packets; link type 147 is not known"):
+        connections.connections(read(tmp_path, pcap([(1, b"abcdef")], link_type=147)))
+    with pytest.raises(CaptureError, match=r"no TCP and no AeroTP in 1 packets$"):
+        connections.connections(read(tmp_path, pcap([(1, b"abcdef")])))
     with pytest.raises(CaptureError, match="No such file"):
         files.read(tmp_path / "none.pcap")
     with pytest.raises(CaptureError, match="is a directory"):
@@ -253,7 +253,7 @@ def test_no_damage_crashes_the_reader(tmp_path_factory, form, damage):
 
     with suppress(CaptureError):
         capture = files.read(path)
-        flow = tcp.chosen(tcp.connections(capture), capture).forward
+        flow = connections.chosen(connections.connections(capture), capture).forward
         assert np.all(flow.last > flow.first)
         assert np.all(np.diff(flow.acknowledged) >= 0)
 
@@ -284,7 +284,7 @@ def test_tshark_agrees(tmp_path):
     ]
 
     capture = files.read(path)
-    flow = tcp.chosen(tcp.connections(capture), capture).forward
+    flow = connections.chosen(connections.connections(capture), capture).forward
 
     assert len(rows) > 100
     assert flow.time_s.tolist() == pytest.approx([float(row[0]) for row in rows], abs=1e-6)

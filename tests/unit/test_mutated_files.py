@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from farlink import _core
+from farlink.capture import connections
 from farlink.capture import files as captures
-from farlink.capture import tcp
 from farlink.channels import cache, kept_rates
 from farlink.channels.calls import logs
 from farlink.channels.trace import KINDS, Trace
@@ -173,7 +173,7 @@ def test_mutated_capture_is_read_or_refused(tmp_path, whole, data):
 
     def read():
         capture = captures.read(path)
-        _ = tcp.chosen(tcp.connections(capture), capture).forward
+        _ = connections.chosen(connections.connections(capture), capture).forward
 
     read_or_refused(read)
 

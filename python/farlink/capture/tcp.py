@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import ipaddress
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.capture import ip
 from farlink.capture.files import Capture, Packet
-from farlink.errors import CaptureError
 
 _TCP = 6
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
-_IPV4, _IPV6 = 0x0800, 0x86DD
-_VLANS = (0x8100, 0x88A8, 0x9100)
-# Headers of IPv6 that may precede TCP's.
-_EXTENSIONS = (0, 43, 60)
-_FRAGMENT = 44
 _WRAP = 1 << 32
-
-# Numbers of link types -> bytes before the network layer, and offset of its Ethernet type; none where it must be IP.
-_ETHERNET, _PPP, _NULL, _LOOP = 1, 9, 0, 108
-_COOKED = {113: (16, 14), 276: (20, 0)}
-_RAW = (12, 14, 101, 228, 229)
-LINK_TYPES = (_NULL, _ETHERNET, _PPP, _LOOP, *_RAW, *_COOKED)
 
 Address = tuple[bytes, int]
 
@@ -56,6 +43,9 @@ class Direction:
         Whether some of it had been captured before: a repetition, or at the receiver's side a segment that was overtaken.
     acknowledged_time_s, acknowledged
         When the other side acknowledged, and up to which offset.
+    is_lost, is_arrived
+        What acknowledgements tell of each segment: whether it was lost on the way, and whether it arrived; neither where they
+        leave it open. None if the protocol's acknowledgements do not tell segments apart, as TCP's.
     """
 
     time_s: NDArray[np.float64]
@@ -64,6 +54,8 @@ class Direction:
     is_again: NDArray[np.bool_]
     acknowledged_time_s: NDArray[np.float64]
     acknowledged: NDArray[np.float64]
+    is_lost: NDArray[np.bool_] | None = None
+    is_arrived: NDArray[np.bool_] | None = None
 
     @property
     def stream_bytes(self) -> int:
@@ -114,7 +106,7 @@ class Connection:
     @property
     def name(self) -> str:
         """Sender and receiver in words."""
-        return f"{_address(self.ends[self.sender])} → {_address(self.ends[1 - self.sender])}"
+        return f"{ip.address(*self.ends[self.sender])} → {ip.address(*self.ends[1 - self.sender])}"
 
 
 def connections(capture: Capture) -> list[Connection]:
@@ -128,12 +120,7 @@ def connections(capture: Capture) -> list[Connection]:
     Returns
     -------
     list of Connection
-        In the order of their first packet.
-
-    Raises
-    ------
-    CaptureError
-        If there is none.
+        In the order of their first packet; empty if there is none.
     """
     found: list[Connection] = []
     current: dict[frozenset[Address], Connection] = {}
@@ -148,38 +135,7 @@ def connections(capture: Capture) -> list[Connection]:
             connection = current[key] = Connection(len(found), (source, destination))
             found.append(connection)
         connection.segments[0 if source == connection.ends[0] else 1].append(segment)
-    if not found:
-        raise CaptureError(f"{capture.name}: no TCP in {len(capture.packets)} packets{_kinds(capture.packets)}",
-                           "give a capture of TCP, taken on the sender's interface")  # fmt: skip
     return found
-
-
-def chosen(found: list[Connection], capture: Capture, stream: int | None = None) -> Connection:
-    """The connection with most data, or the one of a number.
-
-    Parameters
-    ----------
-    found
-        Those of a capture.
-    capture
-        The capture, for messages.
-    stream
-        Number of a connection, from 0; None for the largest.
-
-    Raises
-    ------
-    CaptureError
-        If there is no such connection, or it carries no data.
-    """
-    if stream is not None and not 0 <= stream < len(found):
-        remedy = f"its connections have the numbers 0 to {len(found) - 1}"
-        raise CaptureError(f"{capture.name}: there is no connection {stream}", remedy)
-    one = max(found, key=lambda connection: connection.data_bytes) if stream is None else found[stream]
-    if one.data_bytes == 0:
-        what = f"connection {one.stream}, {one.name}," if stream is not None else f"none of {len(found)} connections"
-        message = f"{capture.name}: {what} carries {'no' if stream is not None else 'any'} data"
-        raise CaptureError(message, "choose another, or capture while data flows")
-    return one
 
 
 def _begins_anew(connection: Connection, source: Address, segment: Segment) -> bool:
@@ -196,13 +152,13 @@ def _direction(own: list[Segment], other: list[Segment]) -> Direction:
     else:
         # Captured from the middle on: starts at the lowest position that was sent or acknowledged.
         first = own[0].sequence if own else 0
-        base = first + min((_ahead(one.sequence, first) for one in own), default=0)
+        base = first + min((ahead(one.sequence, first) for one in own), default=0)
     times, firsts, lasts, again = [], [], [], []
     highest = 0
     for one in own:
         if one.data_bytes == 0:
             continue
-        first = highest + _ahead(one.sequence + bool(one.flags & _SYN), base + highest)
+        first = highest + ahead(one.sequence + bool(one.flags & _SYN), base + highest)
         times.append(one.time_s)
         firsts.append(first)
         lasts.append(first + one.data_bytes)
@@ -212,7 +168,7 @@ def _direction(own: list[Segment], other: list[Segment]) -> Direction:
     latest = 0
     for one in other:
         if one.flags & _ACK and not one.flags & _RST:
-            latest = max(latest, latest + _ahead(one.acknowledged, base + latest))
+            latest = max(latest, latest + ahead(one.acknowledged, base + latest))
             ack_times.append(one.time_s)
             # The end of the stream occupies one sequence number.
             acks.append(min(latest, highest))
@@ -226,26 +182,17 @@ def _direction(own: list[Segment], other: list[Segment]) -> Direction:
     )
 
 
-def _ahead(number: int, reference: int) -> int:
+def ahead(number: int, reference: int) -> int:
     """By how much a sequence number is ahead of another; below 0 if behind. They wrap."""
     return (number - reference + _WRAP // 2) % _WRAP - _WRAP // 2
 
 
 def _segment(packet: Packet) -> tuple[Address, Address, Segment] | None:
     """Source, destination and segment of a packet; None if it is not TCP or too little of it was captured."""
-    at = _network(packet)
-    if at is None or at >= len(packet.data):
+    read = ip.content(packet)
+    if read is None or read.protocol != _TCP:
         return None
-    version = packet.data[at] >> 4
-    if version == 4:
-        read = _ipv4(packet, at)
-    elif version == 6:
-        read = _ipv6(packet, at)
-    else:
-        return None
-    if read is None:
-        return None
-    source, destination, begin, end = read
+    begin, end = read.begin, read.end
     if begin + 14 > len(packet.data):
         return None
     source_port, destination_port, sequence, acknowledged, offset, flags = struct.unpack_from("!HHIIBB", packet.data, begin)
@@ -253,66 +200,4 @@ def _segment(packet: Packet) -> tuple[Address, Address, Segment] | None:
     if data_bytes < 0:
         return None
     segment = Segment(packet.time_s, sequence, acknowledged, data_bytes, flags, packet.length)
-    return (source, source_port), (destination, destination_port), segment
-
-
-def _network(packet: Packet) -> int | None:
-    """Offset of the network layer; None if it is not IP."""
-    data, kind = packet.data, packet.link_type
-    if kind in _RAW:
-        return 0
-    if kind in (_NULL, _LOOP):
-        return 4
-    if kind == _PPP:
-        at = 2 if data[:2] == b"\xff\x03" else 0
-        # A protocol number may be shortened to its odd byte.
-        width = 1 if at < len(data) and data[at] & 1 else 2
-        return at + width if data[at : at + width] in (b"\x00\x21", b"\x21", b"\x00\x57", b"\x57") else None
-    if kind in _COOKED:
-        begin, type_at = _COOKED[kind]
-    elif kind == _ETHERNET:
-        begin, type_at = 14, 12
-        while len(data) >= begin and int.from_bytes(data[type_at : type_at + 2]) in _VLANS:
-            begin, type_at = begin + 4, type_at + 4
-    else:
-        return None
-    return begin if int.from_bytes(data[type_at : type_at + 2]) in (_IPV4, _IPV6) else None
-
-
-def _ipv4(packet: Packet, at: int) -> tuple[bytes, bytes, int, int] | None:
-    """Addresses, and where TCP's header begins and its data ends."""
-    data = packet.data
-    if at + 20 > len(data) or data[at + 9] != _TCP:
-        return None
-    (total, _, fragment) = struct.unpack_from("!HHH", data, at + 2)
-    if fragment & 0x1FFF:
-        return None
-    # Where the network card cuts segments, the length is not yet known.
-    end = at + total if total else packet.length
-    return data[at + 12 : at + 16], data[at + 16 : at + 20], at + (data[at] & 15) * 4, end
-
-
-def _ipv6(packet: Packet, at: int) -> tuple[bytes, bytes, int, int] | None:
-    data = packet.data
-    if at + 40 > len(data):
-        return None
-    payload, following = struct.unpack_from("!HB", data, at + 4)
-    begin, end = at + 40, at + 40 + payload if payload else packet.length
-    while following in (*_EXTENSIONS, _FRAGMENT):
-        if begin + 8 > len(data):
-            return None
-        if following == _FRAGMENT and int.from_bytes(data[begin + 2 : begin + 4]) & 0xFFF8:
-            return None
-        length = 8 if following == _FRAGMENT else 8 + 8 * data[begin + 1]
-        following, begin = data[begin], begin + length
-    return (data[at + 8 : at + 24], data[at + 24 : at + 40], begin, end) if following == _TCP else None
-
-
-def _address(end: Address) -> str:
-    address = ipaddress.ip_address(end[0])
-    return f"[{address}]:{end[1]}" if address.version == 6 else f"{address}:{end[1]}"
-
-
-def _kinds(packets: Iterable[Packet]) -> str:
-    unknown = sorted({packet.link_type for packet in packets} - set(LINK_TYPES))
-    return f"; link type {unknown[0]} is not known" if unknown else ""
+    return (read.source, source_port), (read.destination, destination_port), segment

@@ -163,8 +163,8 @@ def show(
 ) -> None:
     """Draw FILE and print what it amounts to. Of a received power also the bit error rate of RECEIVER.
 
-    Of a capture the sequence numbers of its largest TCP connection over time, with what was sent again; with --drops also when
-    links were down.
+    Of a capture the sequence numbers of its largest TCP or AeroTP connection over time, with what was sent again, and of AeroTP
+    what was lost on the way; with --drops also when links were down.
     """
     with user_errors():
         if trace_sequence.is_asked(file, drops=drops, links=link, zone=zone, offset_s=offset_s, stream=stream, span=span):

@@ -1,4 +1,4 @@
-"""`farlink trace show` of a capture: the time-sequence graph of a TCP connection, with the drops of its links."""
+"""`farlink trace show` of a capture: the time-sequence graph of a connection, with its losses and the drops of its links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from farlink.cli.messages import data, note
 from farlink.cli.progress import busy
 
 if TYPE_CHECKING:
-    from farlink.capture.tcp import Connection
+    from farlink.capture.connections import Connection
+    from farlink.capture.tcp import Direction
     from farlink.plot.time_sequence import Drop
 
 EXAMPLES = """
@@ -55,7 +56,11 @@ Offset = Annotated[
 ]
 Stream = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Of a capture: which connection, as tcp.stream of Wireshark.", show_default="the largest"),
+    typer.Option(
+        metavar="N",
+        help="Of a capture: which connection, as tcp.stream of Wireshark; AeroTP's follow TCP's.",
+        show_default="the largest",
+    ),
 ]
 Span = Annotated[
     str | None,
@@ -63,6 +68,8 @@ Span = Annotated[
 ]
 
 _LISTED = 10
+# Segments that were sent so long before a drop may be on the way when it happens.
+_UNDER_WAY_S = 1.0
 
 
 def is_asked(
@@ -114,7 +121,7 @@ def show(
     span: str | None,
 ) -> None:
     """Draw a connection of a capture and print what it amounts to."""
-    from farlink.capture import files, tcp
+    from farlink.capture import connections, files
     from farlink.destinations import check_outputs
     from farlink.errors import CaptureError
     from farlink.extras import require
@@ -129,8 +136,8 @@ def show(
     with busy(f"reading {file.name}") as say:
         capture = files.read(file)
         say("sorting packets by connection")
-        found = tcp.connections(capture)
-        connection = tcp.chosen(found, capture, stream)
+        found = connections.connections(capture)
+        connection = connections.chosen(found, capture, stream)
         begin_s, end_s = connection.span_s
         if part is not None and part[0] >= end_s - begin_s:
             message = f"--span: {span} is behind the end of the connection, which is {end_s - begin_s:.6g} s long"
@@ -174,17 +181,22 @@ def _span(text: str | None) -> tuple[float, float] | None:
 
 def _print(name: str, found: list[Connection], connection: Connection, drops: list[Drop] | None) -> None:
     from farlink import units
+    from farlink.capture import aerotp
     from farlink.plot.time_sequence import followed_by_repetition
 
     flow = connection.forward
     begin_s, end_s = connection.span_s
     rows = [
-        ("Capture", f"{name}, {len(found)} TCP connection{'s' if len(found) > 1 else ''}"),
+        ("Capture", f"{name}, {_counted(found)}"),
         ("Connection", f"{connection.stream}: {connection.name}"),
         ("Length", f"{end_s - begin_s:.6g} s"),
         ("Data", units.show(flow.stream_bytes, "data_bytes")),
         ("Segments", f"{flow.time_s.size}, {int(flow.is_again.sum())} of them sent again"),
     ]
+    if flow.is_lost is not None and flow.is_arrived is not None:
+        rows.append(("Lost", _lost(flow, drops)))
+    elif isinstance(connection, aerotp.Connection):
+        rows.append(("Lost", f"the capture cannot tell: {connection.untold}"))
     if drops is not None:
         links = len({drop.link for drop in drops})
         text = f"{len(drops)}, of {links} link{'s' if links != 1 else ''}"
@@ -198,3 +210,28 @@ def _print(name: str, found: list[Connection], connection: Connection, drops: li
         more = f", and {len(others) - _LISTED} smaller ones" if len(others) > _LISTED else ""
         listed = "; ".join(f"{one.stream}: {one.name}, {units.show(one.data_bytes, 'data_bytes')}" for one in others[:_LISTED])
         data(f"Others (--stream)  {listed}{more}\n")
+
+
+def _counted(found: list[Connection]) -> str:
+    """How many connections of which protocol."""
+    from farlink.capture import aerotp
+
+    special = sum(isinstance(one, aerotp.Connection) for one in found)
+    counts = [(len(found) - special, "TCP"), (special, "AeroTP")]
+    return ", ".join(f"{count} {name} connection{'s' if count > 1 else ''}" for count, name in counts if count)
+
+
+def _lost(flow: Direction, drops: list[Drop] | None) -> str:
+    """How many segments were lost, of how many no acknowledgement tells, and which were sent while a link was down."""
+    assert flow.is_lost is not None
+    assert flow.is_arrived is not None
+    lost = int(flow.is_lost.sum())
+    text = f"{lost} segment{'s' if lost != 1 else ''} of {flow.time_s.size}"
+    if lost and drops:
+        down = sum(
+            any(drop.begin_s - _UNDER_WAY_S <= time_s <= (math.inf if math.isnan(drop.end_s) else drop.end_s) for drop in drops)
+            for time_s in flow.time_s[flow.is_lost]
+        )
+        text += f", {down} of them sent while a link was down or in the second before"
+    untold = flow.time_s.size - lost - int(flow.is_arrived.sum())
+    return text + (f"; of {untold} no acknowledgement tells" if untold else "")

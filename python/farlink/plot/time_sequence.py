@@ -1,4 +1,4 @@
-"""Time-sequence graph of a captured TCP connection, with the drops of the links that it ran over: Zaghloul's figure 5.1."""
+"""Time-sequence graph of a captured connection, with its losses and the drops of its links: Zaghloul's figure 5.1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farlink import units
-from farlink.capture.tcp import Connection
+from farlink.capture.connections import Connection
 from farlink.channels.calls.journal import time_text
 from farlink.channels.calls.links import Link
 from farlink.errors import CaptureError
@@ -108,7 +108,7 @@ def followed_by_repetition(connection: Connection, drops: Sequence[Drop], within
 def time_sequence(
     connection: Connection, drops: Sequence[Drop] = (), *, title: str = "", span_s: tuple[float, float] | None = None
 ) -> Figure:
-    """Draw data sent, retransmitted and acknowledged, and the drops of links.
+    """Draw data sent, retransmitted, acknowledged and (AeroTP) lost, and the drops of links.
 
     Parameters
     ----------
@@ -156,6 +156,12 @@ def time_sequence(
         time[again], flow.last[again] * scale.factor, linestyle="none", marker="D", markersize=4.2, color=COLOURS[1],
         markeredgecolor=INK, markeredgewidth=0.5, label="sent again", rasterized=int(again.sum()) > _MOST_POINTS,
     )  # fmt: skip
+    if flow.is_lost is not None:
+        lost = inside & flow.is_lost
+        ax.plot(
+            time[lost], flow.last[lost] * scale.factor, linestyle="none", marker="x", markersize=5.0, color=INK,
+            label="lost", rasterized=int(lost.sum()) > _MOST_POINTS,
+        )  # fmt: skip
     ax.set_xlabel("time since the first packet (s)")
     ax.set_ylabel(f"sequence number ({scale.unit})")
     margin = 0.01 * (high - low) or 0.5
@@ -166,7 +172,7 @@ def time_sequence(
         ax.set_ylim(max(float(shown.min()) - slack, -slack), float(shown.max()) + slack)
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
-    legend_above(figure, ax, columns=4)
+    legend_above(figure, ax, columns=4 if flow.is_lost is None else 5)
     return figure
 
 

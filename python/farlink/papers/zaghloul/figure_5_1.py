@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from farlink import engines
-from farlink.capture import files, tcp
+from farlink.capture import connections, files
 from farlink.channels.calls.replay import down_times
 from farlink.papers.check import Check, claim
 from farlink.papers.estimate import Estimate
@@ -76,7 +76,7 @@ def _drawing(bench: Workbench, spells: list[tuple[float, float]]) -> Drawing:
         run = engines.trace_run({**_scenario(spells), "seed": bench.seed}, pcap=True, quantities=[])
         assert run.pcapng is not None
         capture = files.parse(run.pcapng, "figure-5.1.pcapng")
-        connection = tcp.chosen(tcp.connections(capture), capture)
+        connection = connections.chosen(connections.connections(capture), capture)
         return time_sequence(connection, [Drop("bundle", begin, end) for begin, end in spells])
 
     return Drawing(
