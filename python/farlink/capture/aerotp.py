@@ -171,7 +171,7 @@ def connections(capture: Capture, first: int = 0) -> list[Connection]:
     if unread and not found:
         kind, count = unread.most_common(1)[0]
         raise CaptureError(f"{capture.name}: {count} AeroTP segments are {kind} and cannot be read",
-                           "capture a connection without `seal`, of version 1")  # fmt: skip
+                           "capture a connection of version 1 that is not sealed")  # fmt: skip
     return found
 
 
