@@ -166,3 +166,11 @@ def test_calculated_cells_and_their_verdicts_follow_the_setting(setting, moved):
             assert other.verdict is Verdict.DIFFERS, other
         else:
             assert other.value == one.value
+
+
+@pytest.mark.published("Epple, section 3.3.2: with the latest timestamp echoed, the first packets always time out")
+def test_the_latest_timestamp_lets_packets_time_out_before_their_delayed_acknowledgement():
+    latest, oldest = computed("timestamp-echo", quick=False).checks
+
+    assert (latest.verdict, oldest.verdict) == (Verdict.AGREES, Verdict.AGREES)
+    assert (oldest.value.mean, latest.value.mean > 0.99) == (0.0, True)

@@ -125,8 +125,8 @@ def test_growth_with_losses_of_figure_6_5_needs_a_drop_of_each_link_in_ten_minut
 
 
 CLOSED_FORMS = (
-    "figure-4.1", "section-4.1.4", "section-4.1.6", "figure-4.7", "table-4.2", "table-4.3", "section-5.2", "table-6.1", "table-6.2",
-    "figure-6.4", "figure-6.5", "figure-6.6",
+    "figure-4.1", "section-4.1.4", "section-4.1.6", "figure-4.7", "table-4.2", "table-4.3", "section-5.2", "table-6.1",
+    "table-6.2", "figure-6.4", "figure-6.5", "figure-6.6",
 )  # fmt: skip
 
 
@@ -341,3 +341,11 @@ def test_drawings_are_named_after_their_figures(figure):
 
     assert drawing.name == figure.replace("_", "-")
     assert drawing.heading.startswith("Transfer time against")
+
+
+@pytest.mark.published("Zaghloul, sections 4.1.4 and 4.2.1: expected delays of 100 and 150 ms")
+def test_drawn_timers_of_delayed_acknowledgements_have_the_printed_means():
+    checks = checks_of("section-4.1.4")
+
+    assert [check.printed for check in checks] == [100.0, 100.0, 150.0, 150.0]
+    assert {check.verdict for check in checks} == {"agrees"}

@@ -111,6 +111,7 @@ def test_too_short_a_duration_is_noted():
         ({"link.channel.loss": 1}, "every segment"),
         ({"precision": {"quantity": "timeouts", "ci": 0.1}}, "goodput"),
         ({"transport.sack": {"kind": "stp"}}, "tcp"),
+        ({"transport.sack.delayed_ack": True, "transport.sack.delayed_ack_timeout_s": [0, 0.2]}, "does not support"),
     ],
 )
 def test_unsupported_features_are_refused(settings, words):

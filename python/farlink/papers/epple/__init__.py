@@ -11,6 +11,7 @@ from farlink.papers.epple.packet_length import figure_2, figure_3, figure_4
 from farlink.papers.epple.table_1_awgn import table_1_awgn
 from farlink.papers.epple.table_1_fading import table_1_fading, table_1_scaled
 from farlink.papers.epple.theory import equations, table_1_theory
+from farlink.papers.epple.timestamp_echo import timestamp_echo
 from farlink.papers.epple.timestamps import timestamps
 from farlink.papers.item import Item, Paper
 
@@ -20,6 +21,7 @@ PAPER = Paper(
     authors="Bernhard Epple",
     items=(
         Item("equations", "Window of a LEO downlink, equation (3), and best packet length, equation (11)", 1, equations),
+        Item("timestamp-echo", "Section 3.3.2: the timestamp that a delayed acknowledgement echoes", 1, timestamp_echo),
         Item("figure-1", "Short-term bit error rates of the four channels, on synthetic traces", 10, figure_1),
         Item("figure-2", "Goodput of stop-and-wait against packet length", 3, figure_2),
         Item("figure-3", "Goodput of go-back-N against packet length", 5, figure_3),

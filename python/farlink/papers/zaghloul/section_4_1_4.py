@@ -24,21 +24,17 @@ def section_4_1_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Mean delay by timer, of the engine and of the closed forms."""
     at_once = _time_s(bench, "at-once", Path("independent", 1), (), 1).mean
     rule = f"agrees within the printed digits and {_RELATIVE:.0%}; the sampling error decides"
-    checks = []
+    checks, item = [], "section-4.1.4"
     for key, (system, drawn, printed) in TIMERS.items():
         time = _time_s(bench, key, Path("independent", 2), drawn, bench.repetitions(_RUNS))
-        cell = f"{system}, timer uniform from {1e3 * drawn[0]:g} to {1e3 * drawn[1]:g} ms: delay of a lone segment's acknowledgement"
+        least_ms, most_ms = (1e3 * bound for bound in drawn)
+        cell = f"{system}, timer uniform from {least_ms:g} to {most_ms:g} ms: delay of a lone segment's acknowledgement"
         delay = Estimate(1e3 * (time.mean - at_once), 1e3 * time.half_width)
         verdict = number(delay, printed, relative=_RELATIVE)
-        checks.append(Check("section-4.1.4", f"{cell}, ms", float(printed), "packet", delay, verdict, rule))
+        checks.append(Check(item, f"{cell}, ms", float(printed), "packet", delay, verdict, rule))
         closed = Estimate(1e3 * DELAYED_ACK_S[key])
-        verdict = number(closed, printed)
-        checks.append(
-            Check(
-                "section-4.1.4", f"{cell} in the closed forms, ms", float(printed), "model", closed, verdict,
-                "agrees within the printed digits",
-            )  # fmt: skip
-        )
+        verdict, digits = number(closed, printed), "agrees within the printed digits"
+        checks.append(Check(item, f"{cell} in the closed forms, ms", float(printed), "model", closed, verdict, digits))
     return checks, []
 
 
