@@ -57,7 +57,8 @@ impl AckDelay {
 mod tests {
     use super::*;
 
-    /// Mean and variance of U(a, b) are (a + b) / 2 and (b - a)² / 12. The segments have equal lengths, the seeds follow each other.
+    /// Mean and variance of U(a, b) are (a + b) / 2 and (b - a)² / 12. The segments have equal lengths, the seeds follow each
+    /// other.
     #[test]
     fn drawn_delays_are_uniform_and_independent() {
         for (least_s, most_s) in [(0.0, 0.2), (0.1, 0.2), (0.0, 0.5)] {
