@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import bundle, code, dissector, papers, run, schema, trace, tune
+from farlink.cli import bundle, code, delay, dissector, papers, run, schema, trace, tune
 from farlink.cli.interrupts import handler
 from farlink.cli.usage import Group
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=tune.EXAMPLES)(tune.tune)
 app.command(epilog=papers.EXAMPLES)(papers.papers)
+app.command(epilog=delay.EXAMPLES)(delay.delay)
 app.command()(schema.schema)
 app.command(epilog=dissector.EXAMPLES)(dissector.dissector)
 app.add_typer(bundle.app, name="bundle")

@@ -24,6 +24,7 @@ from farlink.papers.zaghloul.measured_drops import (
     section_5_1_measured,
 )
 from farlink.papers.zaghloul.round_trips import round_trips
+from farlink.papers.zaghloul.section_2_2 import section_2_2
 from farlink.papers.zaghloul.section_4_1_4 import section_4_1_4
 from farlink.papers.zaghloul.section_5_1 import section_5_1
 from farlink.papers.zaghloul.section_5_2 import section_5_2
@@ -39,6 +40,7 @@ PAPER = Paper(
     title="TCP Performance over Multilink Long Delay Wireless Networks",
     authors="Said Ismail Zaghloul",
     items=(
+        Item("section-2.2", "Delays over satellites, and periods of low orbits", 1, section_2_2),
         Item("figure-4.1", "Timers of mean and deviation over a series of round trips", 1, figure_4_1),
         Item("section-4.1.4", "Random timers of delayed acknowledgements", 1, section_4_1_4),
         Item("section-4.1.6", "Round trip over a loaded bundle", 1, round_trip),
