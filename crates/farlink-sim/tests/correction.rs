@@ -125,7 +125,7 @@ fn correction_of_scps_tp_matches_the_binomial() {
 fn a_code_around_compressed_headers_is_refused() {
     let transport = json!({ "kind": "scps-tp", "correction": { "bits": 1 }, "header_compression": true });
     let refused = farlink_core::scenario::expand(&scenario(&[("transport", json!({ "tcp": transport }))]));
-    let error = refused.err().expect("a refusal");
+    let error = refused.expect_err("a refusal");
     assert_eq!(error.path, "transport.tcp.correction", "{error}");
     assert!(error.remedy.contains("header_compression = false"), "{}", error.remedy);
 }
