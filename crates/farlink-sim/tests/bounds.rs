@@ -186,7 +186,7 @@ fn drawn(seed: u64) -> Option<Value> {
 /// Scenarios with keys that need other keys, which are seldom drawn together.
 fn rare() -> Vec<Value> {
     let transports = json!({
-        "bbr": { "kind": "tcp", "congestion_control": "bbr", "bbr": { "pacing_margin": 0.1, "probe_rtt_s": 1 } },
+        "bbr": { "kind": "tcp", "congestion_control": "bbr", "bbr": { "pacing_margin": 0.1, "min_rtt_window_s": 9, "probe_rtt_s": 1 } },
         "vegas": { "kind": "tcp", "congestion_control": "vegas", "vegas": { "alpha_segments": 2, "beta_segments": 5 } },
         "hybla": { "kind": "tcp", "congestion_control": "hybla", "hybla": { "rtt0_s": 0.1 } },
         "compressed": {
@@ -212,10 +212,12 @@ fn rare() -> Vec<Value> {
         scenario(&[("transport", json!({ name: transport })), ("flow.bulk.transport", json!(name))])
     };
     let linux = json!({ "lines": 2, "scheduler": "linux", "tty_bytes": 4096 });
+    let cut = json!({ "lines": 2, "packets": "fragmented", "min_fragment_bytes": 100 });
     let links = [
         scenario(&[("link.channel", outage)]),
         scenario(&[("link.bundle", json!({ "lines": 2, "calls": calls }))]),
         scenario(&[("link.bundle", linux)]),
+        scenario(&[("link.bundle", cut)]),
     ];
     transports.as_object().unwrap().iter().map(by_transport).chain(links).collect()
 }
