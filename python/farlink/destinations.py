@@ -24,6 +24,15 @@ SUFFIXES = {
     "picture or page": (".png", ".svg", ".pdf", ".html"),
 }
 _DECIDED = ("trace", "packet errors", "picture", "picture or page")
+# What an error calls an output that is not "a ... file".
+_NOUNS = {
+    "trace": "trace",
+    "packet errors": "list of lost packets",
+    "picture": "picture",
+    "picture or page": "picture",
+    "series": "series",
+    "report": "report",
+}
 _NEEDS = {
     "report": ("matplotlib", "a figure"),
     "picture": ("matplotlib", "a figure"),
@@ -109,8 +118,6 @@ def check_suffix(option: str, path: Path, content: str) -> None:
     else:
         is_wrong = suffix.lower() not in allowed and _SUFFIX.fullmatch(suffix) is not None
     if is_wrong:
-        noun = content if content in (*_DECIDED, "series", "report") else f"{content} file"
-        noun = "picture" if content in ("picture", "picture or page") else noun
-        noun = "list of lost packets" if content == "packet errors" else noun
+        noun = _NOUNS.get(content, f"{content} file")
         known = f"{', '.join(allowed[:-1])} or {allowed[-1]}" if len(allowed) > 1 else allowed[0]
         raise OutputError(f"{option} {path}: no {noun} has the suffix {suffix or 'nothing'!r}", f"use {known}")

@@ -14,6 +14,7 @@ mod arq;
 mod bundle_on_the_wire;
 mod bundles;
 mod connections;
+mod delayed_acks;
 mod ecn;
 mod forged_segments;
 mod gateway;

@@ -10,14 +10,15 @@ import bisect
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from farlink.capture import ip
+from farlink.capture.connection import Address, CapturedConnection, Direction
 from farlink.capture.files import Capture, Packet
-from farlink.capture.tcp import Address, Direction, ahead
+from farlink.capture.tcp import ahead
 from farlink.errors import CaptureError
 
 _AEROTP, _UDP = 254, 17
@@ -61,44 +62,8 @@ class Segment:
 
 
 @dataclass
-class Connection:
-    """One connection.
-
-    Attributes
-    ----------
-    stream
-        Its number, from 0 in the order of first packets.
-    ends
-        Addresses and ports of its sides, first the one whose packet was captured first.
-    segments
-        The segments that each of them sent.
-    """
-
-    stream: int
-    ends: tuple[Address, Address]
-    segments: tuple[list[Segment], list[Segment]] = field(default_factory=lambda: ([], []))
-
-    @property
-    def sender(self) -> int:
-        """Which side sent more data: 0 or 1."""
-        first, second = (sum(one.data_bytes for one in side) for side in self.segments)
-        return int(second > first)
-
-    @property
-    def data_bytes(self) -> int:
-        """Data that both sides sent, repetitions included."""
-        return sum(one.data_bytes for side in self.segments for one in side)
-
-    @property
-    def span_s(self) -> tuple[float, float]:
-        """Times of its first and last packet, in s."""
-        times = [one.time_s for side in self.segments for one in side]
-        return min(times), max(times)
-
-    @property
-    def name(self) -> str:
-        """Sender and receiver in words."""
-        return f"{ip.address(*self.ends[self.sender])} → {ip.address(*self.ends[1 - self.sender])}"
+class Connection(CapturedConnection[Segment]):
+    """One connection of AeroTP."""
 
     @property
     def mode(self) -> str:

@@ -4,49 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
 from farlink.capture import aerotp, ip, tcp
 from farlink.capture.files import Capture
-from farlink.capture.tcp import Address, Direction
 from farlink.errors import CaptureError
 
 # Protocols of captures whose packets have no sequence numbers that can be followed, by their numbers in IP.
 _NAMES = {1: "ICMP", 17: "UDP", 58: "ICMPv6", 253: "STP or ARQ of farlink", 254: "AeroTP that is cut short"}
 
-
-class Connection(Protocol):
-    """What connections of TCP and AeroTP have in common."""
-
-    @property
-    def stream(self) -> int:
-        """Its number, from 0."""
-        ...
-
-    @property
-    def ends(self) -> tuple[Address, Address]:
-        """Addresses and ports of its sides."""
-        ...
-
-    @property
-    def data_bytes(self) -> int:
-        """Data that both sides sent, repetitions included."""
-        ...
-
-    @property
-    def span_s(self) -> tuple[float, float]:
-        """Times of its first and last packet, in s."""
-        ...
-
-    @property
-    def forward(self) -> Direction:
-        """The direction with more data."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Sender and receiver in words."""
-        ...
+# All that can be followed.
+Connection = aerotp.Connection | tcp.Connection
 
 
 def connections(capture: Capture) -> list[Connection]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import typer
@@ -38,6 +38,20 @@ def refused(error: FarlinkError) -> None:
     """Print an error: a line that says what is wrong, and a line that says what to do."""
     typer.echo(f"error: {printable(error.message, _MOST_CHARACTERS)}", err=True)
     typer.echo(f"hint: {printable(error.remedy, _MOST_CHARACTERS)}", err=True)
+
+
+def labelled(lines: Iterable[tuple[str, str]]) -> str:
+    """Labels and values, a line each, the values below each other.
+
+    Examples
+    --------
+    >>> print(labelled([("Bits", "100"), ("Wrong bits", "3")]), end="")
+    Bits        100
+    Wrong bits  3
+    """
+    lines = list(lines)
+    width = max(len(label) for label, _ in lines)
+    return "".join(f"{label:<{width}}  {value}\n" for label, value in lines)
 
 
 def data(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli.messages import data, note, user_errors
+from farlink.cli.messages import data, labelled, note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -113,5 +113,4 @@ def _print(played: Played, goodput: str) -> None:
         ("Goodput", f"{played.mean_goodput_bps * scale.factor:.4g} {scale.unit} on average, by {goodput}"),
         *(("Set to", f"{name}: {100 * share:.3g} % of the time") for name, share in played.time_in.items()),
     ]
-    width = max(len(label) for label, _ in lines)
-    data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+    data(labelled(lines))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from farlink.cli.coding_options import CodeRate, Decision, Generators, Modulation, Seed, Threads, coding_table
-from farlink.cli.messages import data, note, user_errors
+from farlink.cli.messages import data, labelled, note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def _print(run: BurstRun, *, is_default: bool) -> None:
         lines = lines[:6]
     elif math.isnan(found.distance_mean_bits):
         lines = lines[:-1]
-    width = max(len(label) for label, _ in lines)
-    data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+    data(labelled(lines))
 
 
 def _with_interval(found: BitBursts) -> str:

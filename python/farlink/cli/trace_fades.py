@@ -9,6 +9,7 @@ import typer
 
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName, numbers, power_trace
+from farlink.cli.trace_summary import summary_lines
 
 if TYPE_CHECKING:
     from farlink.channels.fades import Fades
@@ -46,11 +47,7 @@ def fades(
         rate_hz = sample_rate_hz(trace)
         found = statistics.fade_statistics(trace["power_w"], rate_hz, thresholds, blocked=blocked(trace))
         if json != "-":
-            from farlink.channels.describe import describe
-
-            lines = [("Title", trace.title), *describe(trace, model)]
-            width = max(len(label) for label, _ in lines)
-            data("".join(f"{label:<{width}}  {value}\n" for label, value in lines) + "\n" + _table(found))
+            data(summary_lines(trace, model) + "\n" + _table(found))
         if json is not None:
             _write(json, {"title": trace.title, **power_summary(trace, model)}, found)
 

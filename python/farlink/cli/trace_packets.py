@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from farlink.cli.messages import data, note, user_errors
+from farlink.cli.trace_summary import summary_lines
 
 _MOST_BYTES = 10**6
 
@@ -44,7 +45,6 @@ def packets(
     """Map wrong bits to lost packets of one length that follow each other without gaps; for a scenario, ns-2 or ns-3."""
     with user_errors():
         from farlink.channels import packet_errors, trace_file
-        from farlink.channels.describe import describe
         from farlink.cli.coding_options import whole
         from farlink.destinations import check_outputs
         from farlink.output import whole_file
@@ -60,8 +60,6 @@ def packets(
                 temporary.write_text(text, encoding="utf-8")
         elif output is not None:
             trace_file.write(found, output)
-        lines = [("Title", found.title), *describe(found)]
-        width = max(len(label) for label, _ in lines)
-        data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+        data(summary_lines(found))
         if output is not None:
             note(f"Lost packets written to {output}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from farlink.cli.messages import data, note, user_errors
+from farlink.cli.trace_summary import summary_lines
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -58,7 +59,6 @@ def rain(
 ) -> None:
     """Turn a measured attenuation by rain into C/N0 of a satellite link, and print what it amounts to."""
     with user_errors():
-        from farlink.channels.describe import describe
         from farlink.channels.importers.recording import Hints, load_one
         from farlink.channels.rain.convert import PARAMETERS, cn0_of_measured
         from farlink.channels.rain.levels import read_measured
@@ -77,8 +77,6 @@ def rain(
         hints = Hints(None, column, time_column, sample_rate_hz, None, separator)
         measured = read_measured(load_one(file, member, hints))
         trace = cn0_of_measured(measured, dict(setting(text) for text in settings or []), gaps=gaps, where=str(file))
-        lines = [("Title", trace.title), *describe(trace)]
-        width = max(len(label) for label, _ in lines)
-        data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+        data(summary_lines(trace))
         write(trace, output)
         note(f"Trace written to {output}")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli.messages import data, note
+from farlink.cli.messages import data, labelled, note
 from farlink.cli.progress import busy
 
 if TYPE_CHECKING:
+    from farlink.capture.connection import Direction
     from farlink.capture.connections import Connection
-    from farlink.capture.tcp import Direction
     from farlink.plot.time_sequence import Drop
 
 EXAMPLES = """
@@ -203,8 +203,7 @@ def _print(name: str, found: list[Connection], connection: Connection, drops: li
         if drops:
             text += f"; {followed_by_repetition(connection, drops)} with something sent again until 60 s after the link is back"
         rows.append(("Drops", text))
-    width = max(len(label) for label, _ in rows)
-    data("".join(f"{label:<{width}}  {text}\n" for label, text in rows))
+    data(labelled(rows))
     others = sorted((one for one in found if one is not connection), key=lambda one: -one.data_bytes)
     if others:
         more = f", and {len(others) - _LISTED} smaller ones" if len(others) > _LISTED else ""

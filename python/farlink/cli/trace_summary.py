@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from farlink.cli.messages import labelled
+
 if TYPE_CHECKING:
     from farlink.channels.receiver import Receiver
     from farlink.channels.trace import Trace
@@ -14,5 +16,4 @@ def summary_lines(trace: Trace, receiver: Receiver | None = None) -> str:
     from farlink.channels.describe import describe
 
     lines = [("Title", trace.title), *describe(trace, receiver)]
-    width = max(len(label) for label, _ in lines)
-    return "".join(f"{label:<{width}}  {value}\n" for label, value in lines)
+    return labelled(lines)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli.messages import data, note, user_errors
+from farlink.cli.messages import data, labelled, note, user_errors
 from farlink.cli.progress import progress_bar
 from farlink.cli.trace_settings import setting, table
 
@@ -73,8 +73,7 @@ def synthesize(
         with progress_bar(wanted.title, "steps") as progress:
             trace = wanted.draw(progress)
         lines = summary_lines(wanted, trace)
-        width = max(len(label) for label, _ in lines)
-        data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+        data(labelled(lines))
         write(trace, output)
         note(f"Trace written to {output}")
         if delay is not None and delays is not None:

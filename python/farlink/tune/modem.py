@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from farlink.errors import FarlinkError, TuneError
 from farlink.tune.codes import Code, Family, MeasuredCode, ModemKeys
-from farlink.tune.codes.measured import read_points
+from farlink.tune.codes.measured_file import read_points
 from farlink.tune.description import (
     Bytes,
     Description,
