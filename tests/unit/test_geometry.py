@@ -105,6 +105,7 @@ def test_command_takes_places():
         (["--elevation", "95"], "from 0 to 90 degrees"),
         (["--elevation", "10", "--altitude", "high"], "not a number of m"),
         (["--elevation", "10", "--satellite", "5"], "--satellite without a place"),
+        (["--at", "52.5,13.4", "--satellite", "13", "--elevation", "30"], "--elevation and --at are both given"),
         (["--at", "52.5,13.4"], "--at without a satellite"),
         (["--at", "52.5", "--satellite", "5"], "not a latitude and a longitude"),
         (["--at", "85,0", "--satellite", "0"], "below the horizon"),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli.messages import data, user_errors
+from farlink.cli.messages import data, labelled, user_errors
 from farlink.cli.power_options import numbers
 
 EXAMPLES = """
@@ -37,7 +37,10 @@ def delay(
     """Propagation delay from station to station over a satellite, and what a scenario needs of it."""
     with user_errors():
         from farlink.channels import geometry
+        from farlink.errors import FarlinkError
 
+        if at and elevation is not None:
+            raise FarlinkError("--elevation and --at are both given", "give one of them: places have elevations of their own")
         altitude_m = _altitude_m(altitude)
         if at:
             up, down = _seen(at, satellite, altitude_m)
@@ -52,8 +55,7 @@ def delay(
             ("Delay", f"{1e3 * one_way_s:.1f} ms one way, {2e3 * one_way_s:.1f} ms there and back, without processing"),
             ("In a scenario", f"delay_s = {one_way_s:.4f}"),
         ]
-        width = max(len(label) for label, _ in lines)
-        data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+        data(labelled(lines))
 
 
 def _altitude_m(text: str) -> float:
