@@ -321,7 +321,7 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
     if "additionalProperties" in value:
         kind, allowed, more = _type(schema, value["additionalProperties"])
         return f"a {kind} per name", allowed, more
-    words = {"string": "text", "boolean": "switch", "array": "list"}
+    words = {"string": "text", "boolean": "switch", "array": "list", "number": "number"}
     types = value["type"] if isinstance(value["type"], list) else [value["type"]]
     kind = words[next(one for one in types if one != "null")]
     if kind == "switch":

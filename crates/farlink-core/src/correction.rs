@@ -15,13 +15,16 @@ use crate::units::{Count, Whole};
 const CODEWORD_BYTES: u32 = 255;
 /// Largest number of bit errors that a BCH code corrects in a packet.
 const MOST_BITS: u64 = 1000;
+/// Largest number of parity bits of a Hamming code; its codeword has 65,535 bits.
+const MOST_HAMMING: u64 = 16;
 /// Largest number of byte errors that a codeword corrects.
 const MOST_SYMBOLS: u64 = (CODEWORD_BYTES as u64 - 1) / 2;
 
 /// A code around each packet, headers included, that corrects wrong bits or wrong bytes.
 ///
-/// Either `bits`, a binary BCH code over the packet, or `symbols`, as many Reed-Solomon codewords over GF(256) as the packet
-/// needs, interleaved byte by byte. A packet with more errors than the code corrects is lost.
+/// One of three: `bits`, a binary BCH code over the packet; `hamming`, as many Hamming codewords as the packet needs, interleaved
+/// bit by bit; or `symbols`, as many Reed-Solomon codewords over GF(256) as it needs, interleaved byte by byte. A packet with more
+/// errors than the code corrects is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Correction {
@@ -29,6 +32,11 @@ pub struct Correction {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_BITS))]
     pub bits: Option<Count>,
+    /// Parity bits r of a Hamming code with codewords of n = 2^r - 1 bits, of which each corrects one wrong bit: 3 is the (7, 4)
+    /// code, 4 the (15, 11) code, 7 the (127, 120) code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 2, "maximum" = MOST_HAMMING))]
+    pub hamming: Option<Count>,
     /// Byte errors that are corrected in each codeword of up to 255 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_SYMBOLS))]
@@ -46,6 +54,8 @@ pub enum PacketCode {
     None,
     /// Corrects up to this number of wrong bits in the packet.
     Bits(u16),
+    /// Corrects one wrong bit in each of the interleaved Hamming codewords with this number of parity bits.
+    Hamming(u16),
     /// Corrects up to this number of wrong bytes in each of the interleaved codewords.
     Symbols(u16),
 }
@@ -55,18 +65,29 @@ impl Correction {
     /// table.
     ///
     /// # Errors
-    /// If not exactly one of `bits` and `symbols` is given, or there is no such code.
+    /// If not exactly one of `bits`, `hamming` and `symbols` is given, or there is no such code.
     pub(crate) fn check(&self, largest_bytes: u64) -> Result<(), ConfigError> {
-        const FORMS: &str = "give bits = 1 (a BCH code) or symbols = 8 (Reed-Solomon), and not both";
-        let (key, t, most) = match (self.bits, self.symbols) {
-            (Some(_), Some(_)) => return Err(ConfigError::new("", "bits and symbols are both given", FORMS)),
-            (None, None) => return Err(ConfigError::new("", "neither bits nor symbols is given", FORMS)),
-            (Some(bits), None) => ("bits", bits.whole(), MOST_BITS),
-            (None, Some(symbols)) => ("symbols", symbols.whole(), MOST_SYMBOLS),
+        const FORMS: &str =
+            "give one of bits = 1 (a BCH code), hamming = 3 (the (7, 4) code) and symbols = 8 (Reed-Solomon)";
+        let forms = [
+            ("bits", self.bits, 1, MOST_BITS),
+            ("hamming", self.hamming, 2, MOST_HAMMING),
+            ("symbols", self.symbols, 1, MOST_SYMBOLS),
+        ];
+        let mut given = forms.iter().filter_map(|&(key, value, least, most)| Some((key, value?.whole(), least, most)));
+        let Some((key, t, least, most)) = given.next() else {
+            return Err(ConfigError::new("", "none of bits, hamming and symbols is given", FORMS));
         };
-        if t > most {
-            let what = format!("{t} is not allowed; allowed: a whole number from 1 to {most}");
-            return Err(ConfigError::new(key, what, "correct fewer errors in each packet, or use a code on the link"));
+        if let Some((other, ..)) = given.next() {
+            return Err(ConfigError::new("", format!("{key} and {other} are both given"), FORMS));
+        }
+        if t < least || t > most {
+            let what = format!("{t} is not allowed; allowed: a whole number from {least} to {most}");
+            let remedy = match key {
+                "hamming" => "give the parity bits of a codeword: 3 for the (7, 4) code, 4 for the (15, 11) code",
+                _ => "correct fewer errors in each packet, or use a code on the link",
+            };
+            return Err(ConfigError::new(key, what, remedy));
         }
         let bytes = largest_bytes + u64::from(self.parity_bytes(u32::try_from(largest_bytes).unwrap_or(u32::MAX)));
         if bytes > crate::packet_size::LARGEST_PACKET {
@@ -81,10 +102,11 @@ impl Correction {
     /// The capability of the code.
     pub fn code(&self) -> PacketCode {
         let t = |count: Count| u16::try_from(count.whole()).unwrap_or(u16::MAX);
-        match (self.bits, self.symbols) {
-            (Some(bits), _) => PacketCode::Bits(t(bits)),
-            (None, Some(symbols)) => PacketCode::Symbols(t(symbols)),
-            (None, None) => PacketCode::None,
+        match (self.bits, self.hamming, self.symbols) {
+            (Some(bits), ..) => PacketCode::Bits(t(bits)),
+            (None, Some(parity), _) => PacketCode::Hamming(t(parity)),
+            (None, None, Some(symbols)) => PacketCode::Symbols(t(symbols)),
+            (None, None, None) => PacketCode::None,
         }
     }
 
@@ -101,7 +123,8 @@ impl PacketCode {
     /// Bytes that the code needs for a packet of `bytes`.
     ///
     /// A binary BCH code that corrects t bits has at most m t parity bits, where the whole codeword fits in 2^m - 1 bits (Lin and
-    /// Costello, Error Control Coding, section 6.1); a Reed-Solomon codeword that corrects t symbols has 2 t.
+    /// Costello, Error Control Coding, section 6.1); a Hamming codeword of 2^r - 1 bits has r (section 4.1 there); a Reed-Solomon
+    /// codeword that corrects t symbols has 2 t.
     pub fn parity_bytes(self, bytes: u32) -> u32 {
         match self {
             PacketCode::None => 0,
@@ -109,6 +132,11 @@ impl PacketCode {
                 let (t, bits) = (u64::from(t), u64::from(bytes) * 8);
                 let degree = (3..64).find(|m| bits + m * t < 1 << m).unwrap_or(64);
                 (degree * t).div_ceil(8) as u32
+            }
+            PacketCode::Hamming(r) => {
+                let data = (1_u64 << r) - 1 - u64::from(r);
+                let codewords = (u64::from(bytes) * 8).div_ceil(data);
+                u32::try_from((codewords * u64::from(r)).div_ceil(8)).unwrap_or(u32::MAX)
             }
             PacketCode::Symbols(t) => {
                 let parity = 2 * u32::from(t);
@@ -123,12 +151,30 @@ impl PacketCode {
         let is_mended = match self {
             PacketCode::None => wrong_bits.is_empty(),
             PacketCode::Bits(t) => wrong_bits.len() <= usize::from(t),
+            PacketCode::Hamming(r) => {
+                let codewords = (wire_bytes.saturating_mul(8)).div_ceil((1 << r) - 1).max(1);
+                have_one_each(wrong_bits, codewords)
+            }
             PacketCode::Symbols(t) => {
                 let codewords = wire_bytes.div_ceil(CODEWORD_BYTES).max(1);
                 (0..codewords).all(|codeword| wrong_bytes(wrong_bits, codeword, codewords) <= u32::from(t))
             }
         };
         is_mended.then(|| u16::try_from(wrong_bits.len()).unwrap_or(u16::MAX))
+    }
+}
+
+/// Whether no two wrong bits lie in the same of the interleaved codewords.
+fn have_one_each(wrong_bits: &[u32], codewords: u32) -> bool {
+    match wrong_bits {
+        [] | [_] => true,
+        // Neighbours in the packet lie in different codewords, so that a burst is often no longer than their number.
+        [first, .., last] if last - first < codewords => true,
+        _ => {
+            let mut codeword_of: Vec<u32> = wrong_bits.iter().map(|bit| bit % codewords).collect();
+            codeword_of.sort_unstable();
+            codeword_of.windows(2).all(|pair| pair[0] != pair[1])
+        }
     }
 }
 
@@ -175,6 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn a_hamming_code_corrects_one_bit_in_each_codeword() {
+        // 1,000 bits of data, 4 in each codeword of 7 bits: 250 codewords with 750 parity bits.
+        let code = PacketCode::Hamming(3);
+        assert_eq!((code.parity_bytes(125), PacketCode::Hamming(4).parity_bytes(11)), (94, 4));
+        assert_eq!(
+            code.mends(219, &(0..250).collect::<Vec<_>>()),
+            Some(250),
+            "each bit of a burst in another codeword"
+        );
+        // 1,752 bits on the wire are 251 codewords with the padding.
+        assert_eq!(code.mends(219, &[3, 254]), None);
+        assert_eq!(code.mends(219, &[3, 255]), Some(2));
+    }
+
+    #[test]
     fn a_burst_within_a_byte_is_one_wrong_symbol() {
         let code = PacketCode::Symbols(1);
         assert_eq!(code.mends(200, &[8, 9, 15]), Some(3));
@@ -196,6 +257,29 @@ mod tests {
             let worst = (0..codewords).map(|c| bytes.iter().filter(|&byte| byte % codewords == c).count()).max();
             let is_mended = worst.unwrap_or(0) <= usize::from(t);
             prop_assert_eq!(PacketCode::Symbols(t).mends(wire_bytes, &bits).is_some(), is_mended);
+        }
+
+        #[test]
+        fn hamming_agrees_with_a_model_of_sets(
+            wire_bytes in 1u32..2000,
+            r in 2u16..17,
+            bits in proptest::collection::btree_set(0u32..16_000, 0..20),
+        ) {
+            let bits: Vec<u32> = bits.into_iter().filter(|&bit| bit < wire_bytes * 8).collect();
+            let codewords = (wire_bytes * 8).div_ceil((1 << r) - 1);
+            let hit: BTreeSet<u32> = bits.iter().map(|bit| bit % codewords).collect();
+            let mended = PacketCode::Hamming(r).mends(wire_bytes, &bits);
+            prop_assert_eq!(mended.is_some(), hit.len() == bits.len());
+        }
+
+        /// The data and the parity fit in the codewords, and in no fewer.
+        #[test]
+        fn hamming_codewords_fit(bytes in 1u32..60_000, r in 2u16..17) {
+            let (n, r_bits) = ((1_u64 << r) - 1, u64::from(r));
+            let parity = u64::from(PacketCode::Hamming(r).parity_bytes(bytes));
+            let codewords = (u64::from(bytes) * 8).div_ceil(n - r_bits);
+            prop_assert!(u64::from(bytes) * 8 + codewords * r_bits <= codewords * n);
+            prop_assert!(parity * 8 >= codewords * r_bits && parity * 8 < codewords * r_bits + 8);
         }
 
         #[test]

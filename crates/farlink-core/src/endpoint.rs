@@ -145,6 +145,12 @@ pub trait Packet: Clone {
         false
     }
 
+    /// The number of a message that is sent several times: copies have the same one.
+    #[inline(always)]
+    fn datagram_number(&self) -> Option<u32> {
+        None
+    }
+
     /// The class of service in the packet's header, which queues on the path read; 0 if there is none.
     #[inline(always)]
     fn class(&self) -> Class {

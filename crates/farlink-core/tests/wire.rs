@@ -91,7 +91,7 @@ fn segments() -> impl Strategy<Value = Segment<Vec<u8>>> {
 }
 
 fn datagrams() -> impl Strategy<Value = Datagram<Vec<u8>>> {
-    vec(any::<u8>(), 0..200).prop_map(|payload| Datagram { header_bytes: 28, payload })
+    vec(any::<u8>(), 0..200).prop_map(|payload| Datagram { header_bytes: 28, number: None, payload })
 }
 
 /// Any frame with any number of blocks, whose `header_bytes` are those that its headers have on the wire.
@@ -467,8 +467,8 @@ proptest! {
     fn lengths_stand_for_zeros(mut segment in segments(), envelope in envelopes()) {
         segment.payload.fill(0);
         check_headers(&segment.without_content(), &segment, &envelope)?;
-        let datagram = Datagram { header_bytes: 28, payload: Virtual(segment.payload.len() as u32) };
-        check_headers(&datagram, &Datagram { header_bytes: 28, payload: segment.payload }, &envelope)?;
+        let datagram = Datagram { header_bytes: 28, number: None, payload: Virtual(segment.payload.len() as u32) };
+        check_headers(&datagram, &Datagram { header_bytes: 28, number: None, payload: segment.payload }, &envelope)?;
     }
 
     #[test]
@@ -555,7 +555,7 @@ fn every_single_bit_error_is_detected() {
     let mut segment = Segment { flags: Flags::SYN.with(Flags::ACK), payload: vec![0; 9], ..Segment::default() };
     segment.syn = SynOptions { mss: 1460, window_shift: Some(3), sack_permitted: true, scps: None };
     segment.sack.push(SackBlock { left: 0, right: u32::MAX });
-    let datagram = Datagram { header_bytes: 28, payload: vec![0xff; 9] };
+    let datagram = Datagram { header_bytes: 28, number: None, payload: vec![0xff; 9] };
 
     assert_eq!(unnoticed_bits(&segment), Vec::<u32>::new());
     assert_eq!(unnoticed_bits(&datagram), Vec::<u32>::new());
@@ -595,7 +595,7 @@ fn payloads_are_slices_of_the_received_bytes() {
     let tcp =
         Bytes::from(encoded(&Segment { header_bytes: 40, payload: payload.clone(), ..Segment::default() }, &envelope));
     assert_eq!(place(&tcp, &Segment::<Bytes>::decode(tcp.clone()).unwrap().packet.payload), 40);
-    let udp = Bytes::from(encoded(&Datagram { header_bytes: 28, payload: payload.clone() }, &envelope));
+    let udp = Bytes::from(encoded(&Datagram { header_bytes: 28, number: None, payload: payload.clone() }, &envelope));
     assert_eq!(place(&udp, &Datagram::<Bytes>::decode(udp.clone()).unwrap().packet.payload), 28);
     let stp = Bytes::from(encoded(&Pdu { kind: Kind::Data, payload: payload.clone(), ..Pdu::default() }, &envelope));
     assert_eq!(place(&stp, &Pdu::<Bytes>::decode(stp.clone()).unwrap().packet.payload), 32);

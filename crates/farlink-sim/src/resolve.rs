@@ -91,7 +91,11 @@ fn resolve_direction(
             .unwrap_or(direction.rate)
             .prepare(traces)
             .map_err(|error| error.at(&within("rate_bps.file")))?,
-        delay: direction.delay.prepare(traces).map_err(|error| error.at(&within("delay_s.file")))?,
+        delay: direction
+            .delay
+            .prepare(traces)
+            .map_err(|error| error.at(&within("delay_s.file")))?
+            .later(direction.processing),
         limit: direction.queue,
         mark_from: direction.ecn_threshold,
         weights: direction.service.weights(),

@@ -255,7 +255,7 @@ fn whole(packets: &[(Segment<Vec<u8>>, bool)], change: impl Fn(usize, &mut Vec<u
             let outside = Outside { source: 49_157, destination: 40_000, ecn: Ecn::Congestion };
             encode_segment(segment, &outside, &mut bytes).unwrap();
             change(index, &mut bytes);
-            let datagram = Datagram { header_bytes: 28, payload: bytes.clone() };
+            let datagram = Datagram { header_bytes: 28, number: None, payload: bytes.clone() };
             bytes.clear();
             datagram.encode(&envelope, &mut bytes).unwrap();
         } else {
@@ -335,7 +335,7 @@ fn tshark_survives_noise() {
             noise[13] = if is_extended { noise[13] } else { noise[13] & !Flags::EXTENDED.0 };
         }
         let envelope = Envelope::simulated(index as u32);
-        let datagram = Datagram { header_bytes: 28, payload: noise };
+        let datagram = Datagram { header_bytes: 28, number: None, payload: noise };
         let mut packet = Vec::new();
         datagram.encode(&envelope, &mut packet).unwrap();
         if index % 2 == 0 {

@@ -187,7 +187,7 @@ fn drawn(seed: u64) -> Option<Value> {
 fn rare() -> Vec<Value> {
     let transports = json!({
         "bbr": { "kind": "tcp", "congestion_control": "bbr", "bbr": { "pacing_margin": 0.1, "min_rtt_window_s": 9, "probe_rtt_s": 1 } },
-        "vegas": { "kind": "tcp", "congestion_control": "vegas", "vegas": { "alpha_segments": 2, "beta_segments": 5 } },
+        "vegas": { "kind": "tcp", "congestion_control": "vegas", "vegas": { "alpha_segments": 2, "beta_segments": 5, "gamma_segments": 1 } },
         "hybla": { "kind": "tcp", "congestion_control": "hybla", "hybla": { "rtt0_s": 0.1 } },
         "compressed": {
             "kind": "scps-tp", "header_compression": true, "compressed_ack_bytes": 20, "compressed_header_bytes": 30,
@@ -211,10 +211,16 @@ fn rare() -> Vec<Value> {
     let by_transport = |(name, transport): (&String, &Value)| {
         scenario(&[("transport", json!({ name: transport })), ("flow.bulk.transport", json!(name))])
     };
+    let bursts = json!({ "kind": "gilbert-elliott", "ber_good": 1e-7, "ber_bad": 1e-3, "p_good_to_bad": 0.1, "p_bad_to_good": 0.5 });
+    let losses = json!({ "kind": "gilbert-elliott", "loss_good": 1e-3, "loss_bad": 0.5, "p_good_to_bad": 0.1, "p_bad_to_good": 0.5 });
+    let points = json!({ "kind": "measured", "block_bits": 1000, "points": [[0, 0.1], [9, 0.01]], "wrong_share": 0.2 });
     let linux = json!({ "lines": 2, "scheduler": "linux", "tty_bytes": 4096 });
     let cut = json!({ "lines": 2, "packets": "fragmented", "min_fragment_bytes": 100 });
     let links = [
         scenario(&[("link.channel", outage)]),
+        scenario(&[("link.channel", bursts)]),
+        scenario(&[("link.channel", losses)]),
+        scenario(&[("link.coding", json!({ "ebn0_db": 5, "code": points }))]),
         scenario(&[("link.bundle", json!({ "lines": 2, "calls": calls }))]),
         scenario(&[("link.bundle", linux)]),
         scenario(&[("link.bundle", cut)]),

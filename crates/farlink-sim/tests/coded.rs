@@ -180,3 +180,42 @@ fn every_code_can_be_replayed() {
         assert!(real(&output.rows, "delivered_packets").iter().sum::<f64>() > 0.0, "{code}");
     }
 }
+
+/// An LDPC code by measured points; packets of 8,320 bits in blocks of 32,400.
+fn by_points(ebn0_db: f64) -> Value {
+    let code = json!({
+        "kind": "measured", "block_bits": 32_400, "points": [[1.0, 0.5], [2.0, 0.005], [3.0, 0.00005]],
+    });
+    let traffic = json!({ "kind": "cbr", "rate_bps": 8e6, "payload_bytes": 1012, "bytes": 1012 * 200_000 });
+    scenario(&[
+        ("duration_s", Value::Null),
+        ("link.rate_bps", json!(1e7)),
+        ("link.queue_packets", Value::Null),
+        ("link.coding", json!({ "ebn0_db": ebn0_db, "code": code })),
+        ("transport", json!({ "udp": { "kind": "udp", "segment_bytes": 1012 } })),
+        ("flow.bulk", json!({ "transport": "udp", "traffic": traffic })),
+    ])
+}
+
+#[test]
+fn packets_are_lost_with_the_failed_blocks_of_measured_points() {
+    let codes = folder("measured");
+    let output = run(&by_points(1.5), &codes, 1).unwrap();
+    // At 1.5 dB 0.05 of the blocks fail. A packet lies in one block, or across the end of one: 8319 of 32400 places.
+    let (both, fails): (f64, f64) = (8319.0 / 32_400.0, 0.05);
+    let expected = 1.0 - (1.0 - both) * (1.0 - fails) - both * (1.0 - fails).powi(2);
+    let lost = real(&output.rows, "loss_fraction")[0];
+    // Some 51,400 blocks; each failed one takes 4.9 packets.
+    let error = (expected * 4.9 / 200_000.0).sqrt();
+    assert!((lost - expected).abs() < 4.0 * error, "{lost} is not {expected} within 4 times {error}");
+    assert!(!codes.exists(), "no decoder ran");
+}
+
+#[test]
+fn measured_points_are_not_extrapolated() {
+    for ebn0_db in [0.9, 3.1] {
+        let error = farlink_core::scenario::expand(&by_points(ebn0_db)).expect_err("a refusal");
+        assert_eq!(error.path, "link.coding.code.points", "{error}");
+        assert!(error.to_string().contains("was not measured; the points are from 1 to 3 dB"), "{error}");
+    }
+}

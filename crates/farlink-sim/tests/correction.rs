@@ -44,6 +44,20 @@ fn correction_of_independent_errors_matches_the_binomial() {
     assert_eq!(plain.mended_packets, 0);
 }
 
+/// A packet of 8,000 bits and 6,000 bits of parity: 2,000 codewords of 7 bits, each with at most one wrong bit.
+#[test]
+fn hamming_codewords_correct_as_the_binomial_says() {
+    let ber: f64 = 3e-3;
+    let one_at_most = (1.0 - ber).powi(7) + 7.0 * ber * (1.0 - ber).powi(6);
+    let whole = one_at_most.powi(2000);
+    let none = (1.0 - ber).powi(14_000);
+
+    let flow = datagrams(json!({ "kind": "ber", "ber": ber }), &json!({ "hamming": 3 }));
+    assert_eq!(flow.sent_bytes, 20_000 * 1750);
+    assert_share(flow.lost_packets, flow.sent_packets, 1.0 - whole);
+    assert_share(flow.mended_packets, flow.sent_packets, whole - none);
+}
+
 #[test]
 fn symbol_codes_correct_bursts_and_single_error_codes_do_not() {
     // Three adjacent bits of one byte, in every packet.
@@ -133,8 +147,11 @@ fn a_code_around_compressed_headers_is_refused() {
 #[test]
 fn codes_that_do_not_exist_are_refused() {
     let cases = [
-        (json!({}), "transport.tcp.correction", "neither bits nor symbols"),
+        (json!({}), "transport.tcp.correction", "none of bits, hamming and symbols"),
         (json!({ "bits": 1, "symbols": 1 }), "transport.tcp.correction", "both given"),
+        (json!({ "bits": 1, "hamming": 3 }), "transport.tcp.correction", "bits and hamming are both given"),
+        (json!({ "hamming": 1 }), "transport.tcp.correction.hamming", "from 2 to 16"),
+        (json!({ "hamming": 17 }), "transport.tcp.correction.hamming", "from 2 to 16"),
         (json!({ "bits": 0 }), "transport.tcp.correction.bits", "0 is not allowed"),
         (json!({ "bits": 1001 }), "transport.tcp.correction.bits", "1 to 1000"),
         (json!({ "symbols": 128 }), "transport.tcp.correction.symbols", "1 to 127"),

@@ -65,7 +65,7 @@ fn headers_only() -> Vec<u8> {
         capture.packet(now, direction, &segment, Ecn::NotCapable, 0);
     }
     for n in 0..3 {
-        let datagram = Datagram { header_bytes: 28, payload: Virtual(1_472) };
+        let datagram = Datagram { header_bytes: 28, number: None, payload: Virtual(1_472) };
         capture.packet(Time::from_secs(3 + n), Outbound, &datagram, Ecn::NotCapable, 1);
     }
     capture.finish()

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use farlink_fec::events::ErrorEvents;
 
 use super::ber::Ber;
+use super::failed_blocks::{Blocks, FailedBlocks};
 use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site, jump};
 use crate::ConfigError;
-use crate::coding::{Coding, Errors};
+use crate::coding::measured::Measured;
+use crate::coding::{CodeKind, Coding, Errors};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::TraceSource;
@@ -52,16 +54,33 @@ impl Coding {
         state: ChannelState,
         traces: &dyn TraceSource,
     ) -> Result<Arc<dyn Prepared>, ChannelError> {
-        let events = traces.error_events(&self.at(ebn0)?)?;
-        let ber = events.bit_error_rate();
+        let (ber, bursts) = match &self.code {
+            CodeKind::Measured(code) => {
+                let blocks = code.at(ebn0).map_err(|error| error.within("code"))?;
+                (blocks.bit_error_rate(), Stream::Blocks(blocks))
+            }
+            _ => {
+                let events = traces.error_events(&self.at(ebn0)?)?;
+                (events.bit_error_rate(), Stream::Bursts(Arc::new(Bursts::new(events))))
+            }
+        };
         let state = ChannelState { ber: Some(ber), ..state };
         let stream = match self.errors {
-            Errors::Bursts => Stream::Bursts(Arc::new(Bursts::new(events))),
+            Errors::Bursts => bursts,
             Errors::Independent => {
                 Stream::Independent(Ber { ber: crate::Probability::new(ber).expect("a share of bits") })
             }
         };
         Ok(Arc::new(Ready { stream, state }))
+    }
+}
+
+impl Measured {
+    /// The stream of blocks at an Eb/N0.
+    fn at(&self, ebn0: EnergyToNoise) -> Result<FailedBlocks, ConfigError> {
+        let fails = self.block_error_rate(ebn0)?.get();
+        let block_bits = u32::try_from(self.block_bits.whole()).unwrap_or(u32::MAX);
+        Ok(FailedBlocks { block_bits, fails, wrong: self.wrong_share.get() })
     }
 }
 
@@ -74,17 +93,20 @@ struct Ready {
 #[derive(Debug)]
 enum Stream {
     Bursts(Arc<Bursts>),
+    Blocks(FailedBlocks),
     Independent(Ber),
 }
 
 impl Prepared for Ready {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
-        let stream = match &self.stream {
+        let mut stream = match &self.stream {
             Stream::Bursts(bursts) => Playing::Bursts(bursts.start(rng)),
+            Stream::Blocks(blocks) => Playing::Blocks(blocks.start(rng)),
             Stream::Independent(ber) => Playing::Independent(*ber),
         };
-        let gap = match &stream {
+        let gap = match &mut stream {
             Playing::Bursts(play) => play.first,
+            Playing::Blocks(blocks) => blocks.next_wrong(rng),
             Playing::Independent(ber) => rng.failures_before_success(ber.ber.get()),
         };
         Box::new(State { stream, gap, state: self.state })
@@ -183,6 +205,7 @@ impl Play {
 
 enum Playing {
     Bursts(Play),
+    Blocks(Blocks),
     Independent(Ber),
 }
 
@@ -205,6 +228,7 @@ impl Channel for State {
     fn carry(&mut self, frame: &Frame, rng: &mut Rng, errors: &mut Vec<u32>) -> Fate {
         let next = || match &mut self.stream {
             Playing::Bursts(play) => play.pass(rng),
+            Playing::Blocks(blocks) => blocks.next_wrong(rng),
             Playing::Independent(ber) => rng.failures_before_success(ber.ber.get()),
         };
         jump::damage(&mut self.gap, frame.bits, errors, next)

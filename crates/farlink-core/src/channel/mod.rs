@@ -206,6 +206,7 @@ pub mod call_drops;
 pub mod chain;
 mod coded;
 pub mod fading;
+mod failed_blocks;
 pub mod gilbert_elliott;
 mod jump;
 pub mod loss;

@@ -13,6 +13,7 @@ use crate::units::{CarrierToNoise, Count, CountToMillion, EnergyToNoise, Whole};
 pub mod concatenated;
 pub mod convolutional;
 pub mod erasure;
+pub mod measured;
 mod point;
 pub mod reed_solomon;
 pub mod uncoded;
@@ -143,6 +144,7 @@ crate::registry::registry! {
         ReedSolomon = "reed-solomon" => reed_solomon::ReedSolomon,
         Concatenated = "concatenated" => concatenated::Concatenated,
         Erasure = "erasure" => erasure::Erasure,
+        Measured = "measured" => measured::Measured,
     }
 }
 

@@ -343,6 +343,17 @@ enum Delays {
 }
 
 impl PreparedDelay {
+    /// The same delay, with `more` in addition.
+    #[must_use]
+    pub fn later(mut self, more: Time) -> Self {
+        match &mut self.0 {
+            Delays::Constant(delay) => *delay += more,
+            Delays::Steps { delays, .. } => *delays = delays.iter().map(|&delay| delay + more).collect(),
+            Delays::Pass(overhead) => overhead.delay_more(more),
+        }
+        self
+    }
+
     /// Begins a run.
     pub fn start(&self, rng: &mut Rng) -> DelaySeries {
         match &self.0 {

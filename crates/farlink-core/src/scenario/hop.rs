@@ -15,7 +15,7 @@ use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
 use crate::trace::{Trace, TraceError, TraceSource};
-use crate::units::Count;
+use crate::units::{Count, Seconds};
 
 /// One link of the path.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +76,10 @@ pub struct Return {
     /// One-way propagation delay. Defaults to the forward delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<DelaySetting>,
+    /// Time that the far end of the link takes to process a packet before its answer leaves, in seconds: each packet of the return
+    /// direction arrives later by it (Epple, eq. (4)). 0 by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processing_s: Option<Seconds>,
     /// Limit of the queue, in bytes. Defaults to that of the forward direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<Count>,
@@ -115,8 +119,10 @@ pub enum Ordering {
 pub struct Direction<'a> {
     /// Its rate.
     pub rate: &'a RateSetting,
-    /// Its one-way delay.
+    /// Its one-way delay,
     pub delay: &'a DelaySetting,
+    /// and what processing at its beginning adds to it.
+    pub processing: Time,
     /// Its queue.
     pub queue: QueueLimit,
     /// The backlog from which on packets are marked; unlimited if none are.
@@ -184,6 +190,7 @@ impl Hop {
         Direction {
             rate: &self.rate_bps,
             delay: &self.delay_s,
+            processing: Time::ZERO,
             queue: queue_limit(self.queue_bytes, self.queue_packets),
             ecn_threshold: queue_limit(self.ecn_threshold_bytes, self.ecn_threshold_packets),
             service: &self.service,
@@ -202,6 +209,7 @@ impl Hop {
         Direction {
             rate: self.back.rate_bps.as_ref().unwrap_or(&self.rate_bps),
             delay: self.back.delay_s.as_ref().unwrap_or(&self.delay_s),
+            processing: self.back.processing_s.map_or(Time::ZERO, Seconds::time),
             queue: if own_queue == QueueLimit::Unlimited { self.forward().queue } else { own_queue },
             ecn_threshold: if has_own { own_threshold } else { self.forward().ecn_threshold },
             service: self.back.service.as_ref().unwrap_or(&self.service),
@@ -254,6 +262,7 @@ impl Hop {
             ("ecn_threshold_packets", self.ecn_threshold_packets.is_some()),
             ("return.rate_bps", self.back.rate_bps.is_some()),
             ("return.delay_s", self.back.delay_s.is_some()),
+            ("return.processing_s", self.back.processing_s.is_some()),
             ("return.channel", !matches!(self.back.channel, ChannelKind::None(_))),
             ("return.coding", self.back.coding.is_some()),
             ("return.service", self.back.service.is_some()),

@@ -4,17 +4,18 @@ use bytes::Bytes;
 use etherparse::{IpNumber, UdpHeader, UdpSlice};
 
 use crate::endpoint::Integrity;
-use crate::protocol::udp::Datagram;
+use crate::protocol::udp::{Datagram, NUMBER_BYTES};
 
 use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 
 /// Length of the IPv4 and the UDP header.
 const HEADER_BYTES: u16 = ipv4::HEADER_BYTES + UdpHeader::LEN as u16;
 
-/// Decoding sets [`Datagram::header_bytes`] to 28, the real length of the headers, whatever the scenario counted.
+/// Decoding sets [`Datagram::header_bytes`] to 28, the real length of the headers, whatever the scenario counted. It leaves a
+/// datagram's number at the beginning of the payload, because UDP's header does not say whether there is one.
 impl<D: WirePayload> Codec for Datagram<D> {
     fn headers_bytes(&self) -> usize {
-        usize::from(HEADER_BYTES)
+        usize::from(HEADER_BYTES) + self.number.map_or(0, |_| NUMBER_BYTES)
     }
 
     fn wire_length(&self) -> usize {
@@ -22,7 +23,9 @@ impl<D: WirePayload> Codec for Datagram<D> {
     }
 
     fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
-        let bytes = UdpHeader::LEN + self.payload.len();
+        let number = self.number.map(u32::to_be_bytes);
+        let number = number.as_ref().map_or(&[][..], |number| &number[..]);
+        let bytes = UdpHeader::LEN + number.len() + self.payload.len();
         let mut header = UdpHeader {
             source_port: envelope.source.port(),
             destination_port: envelope.destination.port(),
@@ -34,12 +37,14 @@ impl<D: WirePayload> Codec for Datagram<D> {
         let checksum = envelope
             .pseudo_header(IpNumber::UDP, bytes)
             .add_slice(&header.to_bytes())
+            .add_slice(number)
             .add_slice(self.payload.content().unwrap_or_default())
             .to_ones_complement_with_no_zero();
         header.checksum = checksum.to_be();
 
         ipv4::write_header(envelope, IpNumber::UDP, bytes, out);
         out.extend(header.to_bytes());
+        out.extend(number);
     }
 
     fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
@@ -63,8 +68,11 @@ impl<D: WirePayload> Codec for Datagram<D> {
         }
         envelope.source.set_port(datagram.source_port());
         envelope.destination.set_port(datagram.destination_port());
-        let packet =
-            Datagram { header_bytes: HEADER_BYTES, payload: D::from_wire(bytes.slice_ref(datagram.payload())) };
+        let packet = Datagram {
+            header_bytes: HEADER_BYTES,
+            number: None,
+            payload: D::from_wire(bytes.slice_ref(datagram.payload())),
+        };
         Some(Decoded { packet, envelope, integrity: Integrity::Intact })
     }
 }
@@ -77,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_datagram_has_the_bytes_of_the_rfc() {
-        let datagram = Datagram { header_bytes: 28, payload: b"ab".to_vec() };
+        let datagram = Datagram { header_bytes: 28, number: None, payload: b"ab".to_vec() };
         let mut bytes = Vec::new();
         datagram.encode(&Envelope::simulated(0), &mut bytes).unwrap();
 
@@ -86,9 +94,21 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_the_beginning_of_the_payload() {
+        let datagram = Datagram { header_bytes: 32, number: Some(258), payload: b"ab".to_vec() };
+        let mut bytes = Vec::new();
+        datagram.encode(&Envelope::simulated(0), &mut bytes).unwrap();
+        assert_eq!(bytes[20..26], [0xc0, 0x00, 0x9c, 0x40, 0, 14]);
+        let decoded = Datagram::<Vec<u8>>::decode(bytes.into()).unwrap().packet;
+        assert_eq!((decoded.number, decoded.payload), (None, [0, 0, 1, 2, b'a', b'b'].to_vec()));
+    }
+
+    #[test]
     fn a_datagram_without_checksum_is_dropped() {
         let mut bytes = Vec::new();
-        Datagram { header_bytes: 28, payload: Virtual(4) }.encode(&Envelope::simulated(0), &mut bytes).unwrap();
+        Datagram { header_bytes: 28, number: None, payload: Virtual(4) }
+            .encode(&Envelope::simulated(0), &mut bytes)
+            .unwrap();
         assert!(Datagram::<Virtual>::decode(bytes.clone().into()).is_some());
         bytes[26..28].fill(0);
         assert_eq!(Datagram::<Virtual>::decode(bytes.into()), None);
@@ -97,12 +117,12 @@ mod tests {
     #[test]
     fn datagrams_too_long_for_ipv4_are_refused_and_write_nothing() {
         let mut bytes = vec![7];
-        let longest = Datagram { header_bytes: 28, payload: Virtual(65_507) };
+        let longest = Datagram { header_bytes: 28, number: None, payload: Virtual(65_507) };
         assert_eq!(longest.encode(&Envelope::simulated(0), &mut bytes), Ok(()));
         assert_eq!(bytes.len(), 1 + 65_535);
 
         bytes.truncate(1);
-        let longer = Datagram { header_bytes: 28, payload: Virtual(65_508) };
+        let longer = Datagram { header_bytes: 28, number: None, payload: Virtual(65_508) };
         assert_eq!(longer.encode(&Envelope::simulated(0), &mut bytes), Err(TooLong { bytes: 65_536 }));
         assert_eq!(bytes, [7]);
     }

@@ -42,7 +42,7 @@ fn of_kind(kind: &str) -> Vec<Example> {
         "tcp" => keep(Guarantee::All, tcp()),
         "stp" => keep(Guarantee::All, stp()),
         "scps-tp" => [keep(Guarantee::All, scps()), keep(Guarantee::InOrder, best_effort())].concat(),
-        "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
+        "udp" => keep(Guarantee::Datagrams, vec![json!({}), json!({ "copies": 3, "copy_spacing_s": 0.01 })]),
         "arq" => [keep(Guarantee::All, arq()), keep(Guarantee::InOrder, limited_arq())].concat(),
         "aerotp" => [
             keep(Guarantee::All, aerotp()),

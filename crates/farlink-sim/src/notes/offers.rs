@@ -59,7 +59,7 @@ fn wire_share(scenario: &Scenario, flow: &Flow) -> f64 {
         (TransportConfig::Udp(udp), TrafficKind::Cbr(cbr)) => {
             let message = cbr.payload_bytes.get();
             let packets = (message / udp.segment_bytes.get()).ceil();
-            1.0 + packets * udp.header_bytes.get() / message
+            pace.copies * (1.0 + packets * (pace.wire_bytes - pace.payload_bytes) / message)
         }
         _ => packed,
     }

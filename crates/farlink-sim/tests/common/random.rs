@@ -192,7 +192,13 @@ pub(crate) fn channels() -> impl Strategy<Value = Value> {
 
 /// TCP or STP with any option, or UDP.
 pub(crate) fn transports() -> impl Strategy<Value = Value> {
-    let udp = (100_u64..1500).prop_map(|bytes| json!({ "kind": "udp", "segment_bytes": bytes }));
+    let udp = (100_u64..1500, 1_u64..4, 0_u64..300).prop_map(|(bytes, copies, spacing_ms)| {
+        let mut config = json!({ "kind": "udp", "segment_bytes": bytes, "copies": copies });
+        if copies > 1 {
+            config["copy_spacing_s"] = (spacing_ms as f64 / 1000.0).into();
+        }
+        config
+    });
     let most = proptest::option::of(1_u64..9);
     let mortal = (tcp(), most).prop_map(|(mut tcp, most)| {
         if let Some(most) = most {

@@ -92,7 +92,16 @@ def adaptive_length(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple
     return checks, [_drawing(cases)]
 
 
-def gains(bench: Workbench, setting: Setting, place: str, protocol: str, ber: float) -> Gains:
+def gains(
+    bench: Workbench,
+    setting: Setting,
+    place: str,
+    protocol: str,
+    ber: float,
+    *,
+    kinds: Mapping[str, Mapping[str, Any]] | None = None,
+    use: str = "adaptive length",
+) -> Gains:
     """Run all lengths and rules over the same traces.
 
     Parameters
@@ -107,17 +116,22 @@ def gains(bench: Workbench, setting: Setting, place: str, protocol: str, ber: fl
         ``"tcp"`` for go-back-N or ``"sr"`` for selective repeat.
     ber
         Long-term bit error rate.
+    kinds
+        Keys of ``adaptive_length`` by the name of a rule; `RULES` by default.
+    use
+        What the runs are for.
     """
+    kinds = RULES if kinds is None else kinds
     light = Fading(place, duration_s=max(0.5, bench.share(SECONDS)))
     fixed = {f"{length} bytes": transport(setting, place, protocol, length) for length in LENGTHS_BYTES}
-    rules = {name: transport(setting, place, protocol, LONGEST_BYTES, keys) for name, keys in RULES.items()}
+    rules = {name: transport(setting, place, protocol, LONGEST_BYTES, keys) for name, keys in kinds.items()}
     tables = {_table_name(name): table for name, table in (fixed | rules).items()}
     outcomes = over_fading(
-        bench, setting, light, tables, use=f"adaptive length, {protocol}, {ber:g}", bers=ber, count=bench.repetitions(TRACES)
+        bench, setting, light, tables, use=f"{use}, {protocol}, {ber:g}", bers=ber, count=bench.repetitions(TRACES)
     )
     goodput = {length: outcomes[_table_name(f"{length} bytes")].goodput for length in LENGTHS_BYTES}
     best = max(goodput, key=lambda length: math.fsum(goodput[length]))
-    return Gains(best, goodput[best], {name: outcomes[_table_name(name)].goodput for name in RULES}, goodput)
+    return Gains(best, goodput[best], {name: outcomes[_table_name(name)].goodput for name in kinds}, goodput)
 
 
 def transport(

@@ -288,13 +288,21 @@ impl Passes {
 pub struct Overhead {
     passes: Passes,
     step: Time,
+    /// What is added to the propagation delay.
+    more: Time,
     /// The number of the latest step, and its delay.
     kept: (u64, Time),
 }
 
 impl Overhead {
     pub(super) fn new(passes: Passes, step: Time) -> Self {
-        Overhead { passes, step, kept: (0, passes.delay_at(0.0)) }
+        Overhead { passes, step, more: Time::ZERO, kept: (0, passes.delay_at(0.0)) }
+    }
+
+    /// Adds to all delays.
+    pub(super) fn delay_more(&mut self, more: Time) {
+        self.more += more;
+        self.kept.1 += more;
     }
 
     fn number(&self, time: Time) -> u64 {
@@ -302,7 +310,7 @@ impl Overhead {
     }
 
     fn compute(&self, number: u64) -> Time {
-        self.passes.delay_at(self.step.times(number).as_secs_f64())
+        self.passes.delay_at(self.step.times(number).as_secs_f64()) + self.more
     }
 
     /// The delay of a frame that is sent at `time`.
@@ -334,7 +342,7 @@ impl Overhead {
     pub(super) fn longest(&self) -> Time {
         let Orbit { rate, .. } = self.passes.orbit;
         let lowest = if rate == 0.0 { 0.0 } else { self.passes.orbit.sets_at_s() };
-        self.passes.delay_at(lowest)
+        self.passes.delay_at(lowest) + self.more
     }
 
     /// The shortest delay: at the highest point.
@@ -343,7 +351,7 @@ impl Overhead {
         let is_past = phase >= 0.0 && self.passes.next.is_none();
         let highest = if rate == 0.0 || is_past { 0.0 } else { -phase / rate };
         let (_, range) = self.passes.orbit.seen_at(highest);
-        Time::from_secs_f64(range / SPEED_OF_LIGHT_MPS)
+        Time::from_secs_f64(range / SPEED_OF_LIGHT_MPS) + self.more
     }
 }
 

@@ -48,7 +48,8 @@ pub enum Opens {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacketLength {
-    /// Source of the bit error rate: estimated from acknowledged and lost packets, or the true value, if the link knows it.
+    /// Source of the bit error rate: estimated from acknowledged and lost packets; or the true value, if the link knows it, at once
+    /// or as late as a measurement of the receiver.
     pub estimate: Estimate,
     /// Payload of the shortest full packet, in bytes.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
@@ -58,24 +59,40 @@ pub struct PacketLength {
     /// Prior of the estimate: this many losses are assumed at the start, at the bit error rate for which the longest packet is
     /// optimal.
     pub prior_losses: Factor,
+    /// Delay of a measurement until the sender uses it, in seconds; at least the one-way delay of the way back.
+    pub measurement_delay_s: Seconds,
+    /// Time between two measurements, in seconds.
+    pub measurement_interval_s: PositiveSeconds,
 }
 
 impl Default for PacketLength {
     fn default() -> Self {
+        let usual = AdaptiveLength::default();
         PacketLength {
             estimate: Estimate::default(),
             min_bytes: Count::new(100.0).expect("a constant within its range"),
             memory_s: PositiveSeconds::new(60.0).expect("a constant within its range"),
             prior_losses: Factor::new(0.1).expect("a constant within its range"),
+            measurement_delay_s: usual.measurement_delay_s,
+            measurement_interval_s: usual.measurement_interval_s,
         }
     }
 }
 
 impl PacketLength {
     fn rule(&self) -> AdaptiveLength {
-        let PacketLength { estimate, min_bytes, memory_s, prior_losses } = *self;
-        let rule = LengthRule::Optimal;
-        AdaptiveLength { estimate, rule, min_bytes, memory_s, prior_losses, ..AdaptiveLength::default() }
+        let PacketLength { estimate, min_bytes, memory_s, prior_losses, measurement_delay_s, measurement_interval_s } =
+            *self;
+        AdaptiveLength {
+            estimate,
+            rule: LengthRule::Optimal,
+            min_bytes,
+            memory_s,
+            prior_losses,
+            measurement_delay_s,
+            measurement_interval_s,
+            ..AdaptiveLength::default()
+        }
     }
 }
 
@@ -229,10 +246,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         let is_datagram = self.mode == Mode::Datagram;
         let stream = "mode = \"quasi-reliable\" or \"unreliable\"";
         let reliable = "mode = \"reliable\"";
-        let is_told = self.adaptive_length.is_some_and(|length| length.estimate == Estimate::Genie);
-        let (why, needs) = ("a genie estimates nothing", "estimate = \"acknowledged\"");
-        let length = [Idle::when(is_told, "memory_s", why, needs), Idle::when(is_told, "prior_losses", why, needs)];
-        let length = length.into_iter().flatten().map(|idle| idle.within("adaptive_length"));
+        let length = self.adaptive_length.map(|length| length.rule().idle()).unwrap_or_default().into_iter();
         [
             Idle::when(
                 self.mode != Mode::QuasiReliable,
@@ -334,6 +348,9 @@ impl AerotpConfig {
             let remedy = format!("give at most {}, or longer packets", self.packet_size().payload_bytes());
             return Err(ConfigError::new("adaptive_length.min_bytes", what, remedy));
         }
+        self.adaptive_length
+            .map_or(Ok(()), |length| length.rule().check_measurement())
+            .map_err(|error| error.within("adaptive_length"))?;
         if self.spare_copies && self.copies.whole() > 1 {
             let what = format!("{} copies go out anyhow, and these would be more of the same", self.copies.get());
             return Err(ConfigError::new("spare_copies", what, "leave out copies or spare_copies"));

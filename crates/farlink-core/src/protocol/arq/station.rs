@@ -195,9 +195,9 @@ impl<D: Payload> Endpoint for Station<D> {
         self.sender.length.as_ref().is_some_and(Length::wants_hints)
     }
 
-    fn handle_link(&mut self, _now: Time, hint: LinkHint) {
+    fn handle_link(&mut self, now: Time, hint: LinkHint) {
         if let (LinkHint::Ber(ber), Some(length)) = (hint, &mut self.sender.length) {
-            length.set_link_ber(ber);
+            length.set_link_ber(now, ber);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Flows: two endpoints, a traffic source, and their measurements.
 
+mod numbered;
 mod relayed;
 mod restart;
 mod result;
@@ -10,6 +11,8 @@ use farlink_core::endpoint::Counters;
 use farlink_core::event::Abort;
 use farlink_core::protocol::tcp::trains::Train;
 use farlink_core::{Event, Packet, Payload, Stream, Time, Virtual};
+
+use numbered::Numbered;
 
 use super::carried::Load;
 use super::counts::Counts;
@@ -61,6 +64,8 @@ pub(super) struct Flow<E> {
     /// Position after the bytes that were read.
     delivered_position: u32,
     pending: Fifo<Pending>,
+    /// Datagrams that are sent several times.
+    numbered: Option<Box<Numbered>>,
     delay: Delays,
     arrival_delay: Delays,
     source: Source,
@@ -114,6 +119,7 @@ where
             begin: 0,
             delivered_position: 0,
             pending: Fifo::default(),
+            numbered: None,
             delay: Delays::default(),
             arrival_delay: Delays::default(),
             source,
@@ -189,7 +195,14 @@ where
         self.counts.sent_packets += 1;
         self.counts.sent_bytes += u64::from(packet.wire_bytes());
         self.counts.sent_payload_bytes += u64::from(payload);
-        let Some(position) = packet.stream_position() else { return };
+        let Some(position) = packet.stream_position() else {
+            if let Some(number) = packet.datagram_number()
+                && self.numbered.get_or_insert_default().on_transmit(now, number)
+            {
+                self.counts.retransmitted_bytes += u64::from(payload);
+            }
+            return;
+        };
         let sent_end = *self.sent_end.get_or_insert_with(|| {
             let start = packet.stream_start().unwrap_or(position);
             (self.begin, self.delivered_position) = (start, start);
@@ -267,7 +280,14 @@ where
             self.restarted_at = None;
         }
         let Some(position) = packet.stream_position() else {
-            if packet.is_datagram() && packet.payload_bytes() > 0 {
+            let first_sent = match (packet.datagram_number(), &mut self.numbered) {
+                (Some(number), Some(numbered)) => numbered.on_arrival(number),
+                _ => Some(sent),
+            };
+            if packet.is_datagram()
+                && packet.payload_bytes() > 0
+                && let Some(sent) = first_sent
+            {
                 self.note_delay(now, sent);
                 self.arrival_delay.add(now.since(sent));
             }

@@ -287,7 +287,7 @@ fn rates(
 
 fn delay_s(direction: &Direction<'_>, table: &str) -> Result<f64, ConfigError> {
     match direction.delay {
-        Setting::Constant(delay) => Ok(delay.get()),
+        Setting::Constant(delay) => Ok(delay.get() + direction.processing.as_secs_f64()),
         Setting::Varying(_) => {
             let what = "it varies, and the engine \"fluid\" knows one round trip";
             Err(ConfigError::new(format!("{table}.delay_s"), what, "give a number, or take the engine \"packet\""))

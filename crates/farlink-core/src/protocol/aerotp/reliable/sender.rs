@@ -415,9 +415,9 @@ impl<D: Payload> Sender<D> {
     }
 
     /// Takes a report of the link's bit error rate.
-    pub(in super::super) fn on_ber(&mut self, _now: Time, ber: f64) {
+    pub(in super::super) fn on_ber(&mut self, now: Time, ber: f64) {
         if let Some(length) = &mut self.length {
-            length.set_link_ber(ber);
+            length.set_link_ber(now, ber);
         }
     }
 

@@ -3,7 +3,8 @@
 //! Short frames lose less to an error, long frames less to headers; with independent errors, one length is best (Epple, section
 //! 3.3.3, equation (11)). Over fading the error rate changes each millisecond, and the length follows it. The estimate from
 //! acknowledgements ([`Estimator`]) is always a round trip old, whatever its memory. The genie gets the error rate from its link;
-//! the comparison shows the cost of that delay.
+//! the comparison shows the cost of that delay. Between them is the far end's measurement of its received power
+//! ([`Measurement`]), which has no noise of counted losses, but arrives late.
 //!
 //! A frame gets the present length when it is sent first. With selective repeat, a frame keeps its length when it is sent again,
 //! because its number stands for its data, and the receiver may hold the frames after it. While it is too long to get through,
@@ -13,12 +14,14 @@
 
 mod config;
 mod estimator;
+mod measurement;
 mod rule;
 
 use crate::time::Time;
 
 pub use config::{AdaptiveLength, Estimate, LengthRule};
 use estimator::Estimator;
+use measurement::Measurement;
 use rule::{best_bits, hazard_of};
 
 /// Chooses the length of frames.
@@ -40,6 +43,7 @@ pub(in crate::protocol) struct Length {
 enum Source {
     Acknowledged(Estimator),
     Genie,
+    Measured(Measurement),
     /// Uses only the time at which the latest loss was noticed, and how long it counts.
     LatestLoss {
         at: Option<Time>,
@@ -61,6 +65,10 @@ impl Length {
         let source = match (config.rule, config.estimate) {
             (LengthRule::TwoLengths, _) => Source::LatestLoss { at: None, memory: config.memory_s.time() },
             (_, Estimate::Genie) => Source::Genie,
+            (_, Estimate::Measured) => {
+                let (delay, interval) = (config.measurement_delay_s.time(), config.measurement_interval_s.time());
+                Source::Measured(Measurement::new(delay, interval))
+            }
             (_, Estimate::Acknowledged) => {
                 let start = hazard_of(max_bytes as f64 * 8.0, header_bits);
                 Source::Acknowledged(Estimator::new(config.memory_s.time(), config.prior_losses.get(), start))
@@ -77,13 +85,15 @@ impl Length {
 
     /// Whether the link tells the bit error rate.
     pub(in crate::protocol) fn wants_hints(&self) -> bool {
-        matches!(self.source, Source::Genie)
+        matches!(self.source, Source::Genie | Source::Measured(_))
     }
 
     /// Takes the link's present bit error rate.
-    pub(in crate::protocol) fn set_link_ber(&mut self, ber: f64) {
-        if self.wants_hints() {
-            self.follow(-libm::log1p(-ber.clamp(0.0, 1.0)));
+    pub(in crate::protocol) fn set_link_ber(&mut self, now: Time, ber: f64) {
+        match &mut self.source {
+            Source::Genie => self.follow(hazard(ber)),
+            Source::Measured(measurement) => measurement.on_ber(now, ber),
+            Source::Acknowledged(_) | Source::LatestLoss { .. } => {}
         }
     }
 
@@ -100,7 +110,7 @@ impl Length {
         match &mut self.source {
             Source::Acknowledged(estimator) => estimator.add_lost(now, f64::from(bytes) * 8.0 + self.header_bits),
             Source::LatestLoss { at, .. } => *at = Some(now),
-            Source::Genie => {}
+            Source::Genie | Source::Measured(_) => {}
         }
     }
 
@@ -116,6 +126,11 @@ impl Length {
             Source::LatestLoss { at, memory } => {
                 let is_recent = at.is_some_and(|at| now < at + *memory);
                 self.current_bytes = if is_recent { self.min_bytes } else { self.max_bytes };
+            }
+            Source::Measured(measurement) => {
+                if let Some(ber) = measurement.poll(now) {
+                    self.follow(hazard(ber));
+                }
             }
             Source::Genie => {}
         }
@@ -145,6 +160,11 @@ impl Length {
         self.best_bytes = libm::round(bits / 8.0) as u32;
         self.current_bytes = self.best_bytes.clamp(self.min_bytes, self.max_bytes);
     }
+}
+
+/// Wrong bits per bit, as the rate of a Poisson process.
+fn hazard(ber: f64) -> f64 {
+    -libm::log1p(-ber.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ fn a_genie_applies_hints_to_the_next_frame() {
     assert!(length.wants_hints());
     assert_eq!(length.next_bytes(Time::ZERO), 8000, "before the first hint");
     for (ber, bytes) in [(1e-6, 1571), (1e-5, optimal_bytes(1e-5)), (0.5, 100), (1.0, 100), (0.0, 8000), (1e-6, 1571)] {
-        length.set_link_ber(ber);
+        length.set_link_ber(Time::ZERO, ber);
         assert_eq!(length.next_bytes(Time::ZERO), bytes, "{ber}");
     }
     length.on_lost(Time::ZERO, 1000);
@@ -26,10 +26,20 @@ fn a_genie_applies_hints_to_the_next_frame() {
 }
 
 #[test]
+fn a_measurement_counts_when_its_report_arrives() {
+    let keys = json!({ "estimate": "measured", "rule": "optimal", "measurement_delay_s": 0.008, "measurement_interval_s": 0.002 });
+    let mut length = length(keys);
+    assert!(length.wants_hints());
+    length.set_link_ber(Time::from_millis(1), 1e-5);
+    assert_eq!(length.next_bytes(Time::from_millis(9)), 8000, "the sample is taken at 2 ms");
+    assert_eq!(length.next_bytes(Time::from_millis(10)), optimal_bytes(1e-5));
+}
+
+#[test]
 fn an_estimator_ignores_hints() {
     let mut length = length(json!({ "rule": "optimal" }));
     assert!(!length.wants_hints());
-    length.set_link_ber(1e-3);
+    length.set_link_ber(Time::ZERO, 1e-3);
     assert_eq!(length.next_bytes(Time::ZERO), 8000);
 }
 
@@ -62,8 +72,8 @@ fn a_power_of_one_is_the_optimum_and_others_bend_it_around_the_header() {
     let mut same = length(json!({ "estimate": "genie", "rule": "power", "scale": 1, "exponent": 1 }));
     let mut bent = length(json!({ "estimate": "genie", "rule": "power", "scale": 2, "exponent": 0.5 }));
     for ber in [1e-3, 1e-5, 1e-6] {
-        same.set_link_ber(ber);
-        bent.set_link_ber(ber);
+        same.set_link_ber(Time::ZERO, ber);
+        bent.set_link_ber(Time::ZERO, ber);
         assert!(same.next_bytes(Time::ZERO).abs_diff(optimal_bytes(ber).max(100)) <= 1, "{ber}");
         let best = best_bits(-libm::log1p(-ber), 160.0) / 8.0;
         let expected = (2.0 * 20.0 * (best / 20.0).sqrt()) as u32;
@@ -86,16 +96,16 @@ proptest! {
     #[test]
     fn lengths_stay_within_their_bounds(
         rule in prop::sample::select(vec!["optimal", "power", "two-lengths"]),
-        is_genie: bool,
+        estimate in prop::sample::select(vec!["acknowledged", "genie", "measured"]),
         min_bytes in 1_u32..500,
         more in 0_u32..9000,
         (scale, exponent) in (0.01..50.0_f64, 0.01..3.0_f64),
         prior_losses in 0.001..10.0_f64,
         events in proptest::collection::vec((0_u8..3, 0_u64..5_000, 0.0..=1.0_f64), 0..60),
     ) {
-        prop_assume!(!is_genie || rule != "two-lengths");
+        prop_assume!(estimate == "acknowledged" || rule != "two-lengths");
         let config = json!({
-            "estimate": if is_genie { "genie" } else { "acknowledged" }, "rule": rule, "min_bytes": min_bytes,
+            "estimate": estimate, "rule": rule, "min_bytes": min_bytes,
             "memory_s": 0.001, "prior_losses": prior_losses, "scale": scale, "exponent": exponent,
         });
         let max_bytes = min_bytes + more;
@@ -106,7 +116,7 @@ proptest! {
             match event {
                 0 => length.on_lost(now, (share * f64::from(max_bytes)) as u32),
                 1 => length.on_acknowledged(now, 3, (share * 1e6) as u64),
-                _ => length.set_link_ber(share * share * share),
+                _ => length.set_link_ber(now, share * share * share),
             }
             let bytes = length.next_bytes(now);
             prop_assert!((min_bytes..=max_bytes).contains(&bytes), "{}", bytes);

@@ -283,7 +283,7 @@ impl<D: Payload> Sender<D> {
     pub(in super::super) fn on_ber(&mut self, now: Time, ber: f64) {
         self.loss.set_link_ber(ber);
         if let Some(length) = &mut self.length {
-            length.set_link_ber(ber);
+            length.set_link_ber(now, ber);
         }
         self.follow_length(now);
     }

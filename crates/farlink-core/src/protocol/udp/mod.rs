@@ -1,95 +1,29 @@
 //! The User Datagram Protocol (RFC 768): no acknowledgements, no ordering, no rate control.
 
+mod config;
+mod copies;
+mod heard;
+
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::correction::Correction;
 use crate::endpoint::{Damage, Endpoint, Integrity, Packet, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::payload::Payload;
-use crate::protocol::Pace;
 use crate::time::Time;
-use crate::units::Count;
 
-/// A UDP transport.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UdpConfig {
-    /// UDP and IP headers on the wire, in bytes.
-    #[schemars(extend("maximum" = crate::packet_size::LARGEST_PACKET))]
-    pub header_bytes: Count,
-    /// Largest payload of a datagram, in bytes; longer writes are cut into several datagrams.
-    #[schemars(extend("maximum" = crate::packet_size::LARGEST_PACKET))]
-    pub segment_bytes: Count,
-    /// A code around each packet that corrects wrong bits. None by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub correction: Option<Correction>,
-}
+use copies::Copies;
+use heard::Heard;
 
-impl Default for UdpConfig {
-    fn default() -> Self {
-        let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
-        UdpConfig { header_bytes: count(28), segment_bytes: count(1472), correction: None }
-    }
-}
-
-impl crate::protocol::ProtocolConfig for UdpConfig {
-    fn pace(&self) -> Pace {
-        Pace { adapts: false, answers: 0.0, ..Pace::unbounded(self.segment_bytes.get(), self.header_bytes.get()) }
-    }
-
-    fn longest_packet(&self) -> crate::protocol::LongestPacket {
-        crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
-    }
-
-    fn check(&self) -> Result<(), crate::ConfigError> {
-        crate::packet_size::check(self.header_bytes, self.segment_bytes)?;
-        self.correction.map_or(Ok(()), |correction| {
-            correction.check(self.full_bytes()).map_err(|error| error.within("correction"))
-        })
-    }
-
-    fn correction(&self) -> Option<Correction> {
-        self.correction
-    }
-
-    fn is_bounded(&self) -> bool {
-        false
-    }
-
-    fn carries_datagrams(&self) -> bool {
-        true
-    }
-}
-
-impl<D: Payload> crate::protocol::Pairs<D> for UdpConfig {
-    type End = Socket<D>;
-
-    fn pair(&self, _seed: u64) -> (Socket<D>, Socket<D>) {
-        Socket::pair(self)
-    }
-}
-
-impl UdpConfig {
-    /// A full packet without its code.
-    fn full_bytes(&self) -> u64 {
-        self.header_bytes.whole() + self.segment_bytes.whole()
-    }
-
-    /// Headers of every packet, and the parity of a full one.
-    fn overhead_bytes(&self) -> u64 {
-        let full = u32::try_from(self.full_bytes()).unwrap_or(u32::MAX);
-        self.header_bytes.whole() + self.correction.map_or(0, |correction| u64::from(correction.parity_bytes(full)))
-    }
-}
+pub use config::UdpConfig;
+pub use copies::NUMBER_BYTES;
 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram<D> {
     /// Bytes of headers on the wire (UDP and IP), with the parity of a code around the packet.
     pub header_bytes: u16,
+    /// The number in front of the data, if datagrams are sent several times. It counts from 0 and wraps.
+    pub number: Option<u32>,
     /// Application data.
     pub payload: D,
 }
@@ -114,6 +48,11 @@ impl<D: Payload> Packet for Datagram<D> {
         true
     }
 
+    #[inline(always)]
+    fn datagram_number(&self) -> Option<u32> {
+        self.number
+    }
+
     /// The checksum covers header and payload: a datagram with damage that the code cannot correct is dropped.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.all_or_nothing(self.wire_bytes())
@@ -125,6 +64,8 @@ impl<D: Payload> Packet for Datagram<D> {
 pub struct Socket<D> {
     header_bytes: u16,
     segment_bytes: usize,
+    /// If every datagram is sent several times: what is to be sent again, and what has arrived already.
+    copies: Option<Box<(Copies<D>, Heard)>>,
     outgoing: VecDeque<D>,
     incoming: VecDeque<D>,
     sent_bytes: u64,
@@ -138,6 +79,7 @@ impl<D: Payload> Socket<D> {
         let side = || Socket {
             header_bytes: u16::try_from(config.overhead_bytes()).unwrap_or(u16::MAX),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
+            copies: Copies::new(config).map(|copies| Box::new((copies, Heard::default()))),
             outgoing: VecDeque::new(),
             incoming: VecDeque::new(),
             sent_bytes: 0,
@@ -152,27 +94,44 @@ impl<D: Payload> Endpoint for Socket<D> {
     type Packet = Datagram<D>;
 
     fn handle_packet(&mut self, _now: Time, packet: &Datagram<D>, rx: Rx) {
-        if rx.integrity != Integrity::PayloadDamaged && !packet.payload.is_empty() {
+        if rx.integrity == Integrity::PayloadDamaged || packet.payload.is_empty() {
+            return;
+        }
+        let Some((_, heard)) = self.copies.as_deref_mut() else {
             self.incoming.push_back(packet.payload.clone());
+            return;
+        };
+        if let Some((number, payload)) = copies::numbered(packet)
+            && heard.is_new(number)
+        {
+            self.incoming.push_back(payload);
         }
     }
 
     fn handle_timeout(&mut self, _now: Time) {}
 
     #[inline]
-    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Datagram<D>>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<D>>> {
+        if let Some((copies, _)) = self.copies.as_deref_mut()
+            && let Some((number, payload)) = copies.poll(now)
+        {
+            let number = Some(number);
+            return Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, number, payload }));
+        }
         let waiting = self.outgoing.front_mut()?;
         let payload = waiting.split_to(waiting.len().min(self.segment_bytes));
         if waiting.is_empty() {
             self.outgoing.pop_front();
         }
         self.sent_bytes += payload.len() as u64;
-        Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, payload }))
+        let number = self.copies.as_deref_mut().map(|(copies, _)| copies.put(now, &payload));
+        Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, number, payload }))
     }
 
     #[inline]
     fn poll_event(&mut self) -> Option<Event> {
-        if self.is_closing && !self.is_closed && self.outgoing.is_empty() {
+        let has_copies = self.copies.as_deref().is_some_and(|(copies, _)| !copies.is_empty());
+        if self.is_closing && !self.is_closed && self.outgoing.is_empty() && !has_copies {
             self.is_closed = true;
             return Some(Event::Closed);
         }
@@ -181,7 +140,7 @@ impl<D: Payload> Endpoint for Socket<D> {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        None
+        self.copies.as_deref().and_then(|(copies, _)| copies.next())
     }
 }
 
