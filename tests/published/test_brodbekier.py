@@ -7,6 +7,7 @@ import pytest
 from farlink import papers
 from farlink.papers.brodbekier.figure_5 import figure_5_curves
 from farlink.papers.brodbekier.figure_6 import figure_6_curves
+from farlink.papers.brodbekier.sscop_formats import sscop, sscop_formats
 from farlink.papers.brodbekier.table_1 import ROWS, misfit
 from farlink.papers.check import Verdict, claim
 from farlink.papers.estimate import Estimate, ratio
@@ -119,3 +120,12 @@ def test_recorded_scenarios_can_be_run_again(figure_2):
 
     assert again.points() == kept.points()
     assert engines.run(again, set={"duration_s": 10}, runs=1).finished_runs == len(kept.points())
+
+
+def test_packets_of_sscop_s_lengths_change_little():
+    checks = sscop_formats(Workbench(quick=True))
+
+    assert [check.verdict for check in checks] == [Verdict.AGREES] * 3
+    table = sscop()
+    assert table["segment_bytes"] + table["header_bytes"] == 1000
+    assert table["header_bytes"] < table["poll_bytes"] < table["stat_bytes"]

@@ -28,7 +28,7 @@ RIGHT = {
 WRONG = [
     ("key", "transport.tcp.delayed_ack_s", "no key 'delayed_ack_s'", "did you mean 'delayed_ack'?"),
     ("key", "transport.tpc.variant", "no kind 'tpc'", "did you mean 'tcp'?"),
-    ("key", "transport.udp.copies", "no key 'copies'", "give one of "),
+    ("key", "transport.udp.rate", "no key 'rate'", "give one of "),
     ("key", "seed.value", "no key 'value'", "the key before it holds no table"),
     ("key", 'transport.tcp.variant = "taho"', 'no value "taho"', "did you mean 'tahoe'?"),
     ("key", "transport.tcp.delayed_ack = 1", "no value 1", "give one of True, False"),

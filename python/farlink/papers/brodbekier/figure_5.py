@@ -14,6 +14,7 @@ from farlink.papers.brodbekier.link import (
     stp,
     throughput,
 )
+from farlink.papers.brodbekier.sscop_formats import sscop_formats
 from farlink.papers.check import Check, Verdict, claimed, number
 from farlink.papers.curves import at
 from farlink.papers.estimate import Estimate, as_points, ratio
@@ -68,7 +69,7 @@ def figure_5(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
                 rule="the sentence is cut off, and with it the conditions: agrees if it holds at 1e-5",
             )
         )
-    return [*checks, *_fourteen_percent(bench)], [_drawing(lines)]
+    return [*checks, *_fourteen_percent(bench), *sscop_formats(bench)], [_drawing(lines)]
 
 
 def figure_5_curves(bench: Workbench, bers: tuple[float, ...] = BERS) -> Curves:

@@ -74,8 +74,8 @@ def _checks(place: str, ber: float, found: Gains) -> list[Check]:
     return [
         claimed(
             "measured-ber",
-            f"{place} ({STAND_IN}), selective repeat, long-term BER {ber:g}: goodput with a length by {name} over that with the "
-            "best fixed one, less 1",
+            f"{place} ({STAND_IN}), selective repeat, long-term BER {ber:g}: goodput with a length by {name} over that with "
+            "the best fixed one, less 1",
             "calculating the short-term BER in real time would be desirable for adjusting the packet length",
             found.of(name),
             at_least=0.0,
@@ -116,7 +116,7 @@ def _drawing(cases: Mapping[tuple[str, float], Gains]) -> Drawing:
     return Drawing(
         "measured-ber",
         f"Packet lengths by a measured short-term BER, {STAND_IN}",
-        "Selective repeat, by channel and long-term BER; mean and 95 % interval of paired ratios over the same traces. A measurement "
-        "is taken every 0.25 ms and arrives after the propagation delay.",
+        "Selective repeat, by channel and long-term BER; mean and 95 % interval of paired ratios over the same traces. A "
+        "measurement is taken every 0.25 ms and arrives after the propagation delay.",
         draw,
     )
