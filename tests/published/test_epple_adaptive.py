@@ -11,6 +11,7 @@ from farlink.papers.epple import adaptive
 from farlink.papers.epple.adaptive import HEADER_BYTES, LENGTHS_BYTES, RULES, SHORTEST_BYTES, Gains, gains, transport
 from farlink.papers.epple.adaptive_search import TRAINING_TRACES, Training, bent_rules, best, gain_over_best_fixed, grid
 from farlink.papers.epple.fading import Fading
+from farlink.papers.epple.measured_ber import rules
 from farlink.papers.epple.setting import PAPER_SETTING
 from farlink.papers.item import Workbench
 from farlink.scenario import from_data
@@ -93,4 +94,28 @@ def test_short_runs_give_checks_and_a_figure():
 
     assert len(checks) == 4 * 2 * len(RULES)
     assert all("synthetic stand-in" in check.cell for check in checks)
+    assert drawing.draw().axes
+
+
+def test_a_late_measurement_gains_less_than_the_genie_and_more_than_acknowledgements():
+    """Over a short link, where fades last longer than the way back: the genie, the measurement, the acknowledgements."""
+    found = gains(Workbench(quick=True, runs=4), PAPER_SETTING, "ATENAA", "sr", 1e-5, kinds=rules(PAPER_SETTING, "ATENAA"))
+
+    told, measured, acknowledged = (
+        math.fsum(found.adaptive[name]) for name in ("genie", "measured, equation (11)", "acknowledgements, power")
+    )
+    assert told > measured > acknowledged > math.fsum(found.best)
+
+
+def test_a_measurement_arrives_after_the_way_back():
+    keys = rules(PAPER_SETTING, "KIODO")["measured, power"]
+
+    assert keys["measurement_delay_s"] == pytest.approx(2500e3 / 3e8)
+    assert keys["estimate"] == "measured"
+
+
+def test_measured_lengths_give_checks_and_a_figure():
+    checks, (drawing,) = PAPER.item("measured-ber").compute(Workbench(quick=True, runs=2))
+
+    assert len(checks) == 4 * len(rules(PAPER_SETTING, "KIODO"))
     assert drawing.draw().axes

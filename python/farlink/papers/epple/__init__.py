@@ -7,6 +7,7 @@ from farlink.papers.epple.blocks import blocks
 from farlink.papers.epple.bounds import awgn_bound, design_goal
 from farlink.papers.epple.figure_1 import figure_1
 from farlink.papers.epple.findings import back_channel, go_back_n, long_term_ber, short_packets
+from farlink.papers.epple.measured_ber import measured_ber
 from farlink.papers.epple.packet_length import figure_2, figure_3, figure_4
 from farlink.papers.epple.table_1_awgn import table_1_awgn
 from farlink.papers.epple.table_1_fading import table_1_fading, table_1_scaled
@@ -61,6 +62,12 @@ PAPER = Paper(
             "Open question: a packet length that follows the short-term BER, on synthetic traces",
             400,
             adaptive_length,
+        ),
+        Item(
+            "measured-ber",
+            "Wish: a packet length by a measured short-term BER that arrives late, on synthetic traces",
+            120,
+            measured_ber,
         ),
     ),
     setting=(

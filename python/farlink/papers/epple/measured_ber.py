@@ -97,7 +97,7 @@ def _drawing(cases: Mapping[tuple[str, float], Gains]) -> Drawing:
     def draw() -> Figure:
         from farlink.plot.style import COLOURS, MARKERS, legend_above, name_places, new_figure
 
-        figure, axes = new_figure()
+        figure, (axes,) = new_figure()
         columns = list(cases)
         for look, name in enumerate(next(iter(cases.values())).adaptive):
             ours = [cases[column].of(name) for column in columns]
