@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from farlink import _core, papers
-from farlink.channels.synthesis import rain
 from farlink.channels.synthesis.presets import PRESETS
-from farlink.channels.synthesis.text import settled
+from farlink.channels.synthesis.text import SERIES, settled
 from farlink.errors import FarlinkError
 from farlink.near_names import instead
 
@@ -200,7 +199,7 @@ def _command(place: str, _headings: Mapping[str, str]) -> str:
 def _check_synthesis(place: str, arguments: list[tuple[str, str]]) -> None:
     """Look up the preset and the parameters of ``farlink trace synthesize``."""
     presets = [word for option, word in arguments if not option]
-    known = [*PRESETS, rain.NAME]
+    known = [*PRESETS, *SERIES]
     for name in presets:
         if name not in known:
             raise PlaceError(f"command {place!r}: no preset {name!r}", instead(name, known))

@@ -1,4 +1,4 @@
-"""`farlink trace synthesize`: synthetic received power of an optical link, or C/N0 under rain."""
+"""`farlink trace synthesize`: synthetic received power of an optical link, C/N0 under rain, or delay to a vehicle."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def synthesize(
     ] = None,
     is_list: Annotated[bool, typer.Option("--list", help="List the presets, or the parameters of PRESET, and stop.")] = False,
 ) -> None:
-    """Draw the received power of a free-space optical link, or C/N0 under rain, labelled as synthetic."""
+    """Draw received power of a free-space optical link, C/N0 under rain, or the delay to a vehicle, labelled as synthetic."""
     with user_errors():
         from farlink.channels.synthesis.summary import summary_lines
         from farlink.channels.synthesis.text import settled
@@ -82,21 +82,22 @@ def synthesize(
 
 
 def _presets() -> str:
-    from farlink.channels.synthesis import rain
     from farlink.channels.synthesis.presets import PRESETS
+    from farlink.channels.synthesis.text import SERIES
 
-    titles = {**{name: preset.title for name, preset in PRESETS.items()}, rain.NAME: rain.TITLE}
+    titles = {name: preset.title for name, preset in PRESETS.items()} | {name: title for name, (title, _) in SERIES.items()}
     width = max(map(len, titles))
     return "".join(f"{name:<{width}}  {title}\n" for name, title in titles.items())
 
 
 def _parameters(name: str) -> str:
-    from farlink.channels.synthesis import rain
     from farlink.channels.synthesis.parameters import PARAMETERS, with_overrides
     from farlink.channels.synthesis.presets import preset
+    from farlink.channels.synthesis.text import SERIES
 
-    if name == rain.NAME:
-        return f"{name}: {rain.TITLE}\n" + table(rain.PARAMETERS)
+    if name in SERIES:
+        title, parameters = SERIES[name]
+        return f"{name}: {title}\n" + table(parameters)
     found = preset(name)
     head = f"{name}: {found.title}\n" + (f"{found.notes}\n" if found.notes else "")
     return head + table(PARAMETERS, with_overrides(found.values, {}), found.values)

@@ -10,13 +10,13 @@ from farlink.channels.describe import describe
 from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis.generate import Synthesis
 from farlink.channels.synthesis.presets import PRESETS
-from farlink.channels.synthesis.rain import RainSynthesis
+from farlink.channels.synthesis.text import AnySynthesis
 from farlink.channels.trace import Trace
 
 _THRESHOLDS_DB = (-3, -6, -10)
 
 
-def summary_lines(wanted: Synthesis | RainSynthesis, trace: Trace) -> list[tuple[str, str]]:
+def summary_lines(wanted: AnySynthesis, trace: Trace) -> list[tuple[str, str]]:
     """Label and value of each line of the description of a synthetic trace.
 
     Parameters
@@ -26,7 +26,7 @@ def summary_lines(wanted: Synthesis | RainSynthesis, trace: Trace) -> list[tuple
     trace
         The trace that was drawn.
     """
-    if isinstance(wanted, RainSynthesis):
+    if not isinstance(wanted, Synthesis):
         return [("Title", trace.title), *describe(trace)]
     power = trace["power_w"]
     blocked = trace.arrays.get("blocked")

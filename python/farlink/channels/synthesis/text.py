@@ -10,15 +10,21 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from farlink.channels.synthesis import rain
+from farlink.channels.synthesis import rain, vehicle
 from farlink.channels.synthesis.generate import Synthesis, settle
 from farlink.channels.synthesis.rain import RainSynthesis
+from farlink.channels.synthesis.vehicle import VehicleSynthesis
 from farlink.channels.trace import KINDS, Trace
 from farlink.channels.trace_file import read, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder, fingerprint, set_aside
 
 PREFIX = "synthetic:"
+
+AnySynthesis = Synthesis | RainSynthesis | VehicleSynthesis
+
+SERIES = {rain.NAME: (rain.TITLE, rain.PARAMETERS), vehicle.NAME: (vehicle.TITLE, vehicle.PARAMETERS)}
+"""Titles and parameters of what is no preset of received power, by name."""
 
 
 def is_synthetic(text: str | Path) -> bool:
@@ -37,7 +43,7 @@ def is_synthetic(text: str | Path) -> bool:
     return str(text).startswith(PREFIX)
 
 
-def parse(text: str | Path) -> Synthesis | RainSynthesis:
+def parse(text: str | Path) -> AnySynthesis:
     """Parse the name of a synthetic trace.
 
     Parameters
@@ -60,13 +66,13 @@ def parse(text: str | Path) -> Synthesis | RainSynthesis:
     return settled(name, dict(_pair(item) for item in query.split("&") if item))
 
 
-def settled(name: str, given: dict[str, str]) -> Synthesis | RainSynthesis:
-    """Settle a preset, or rain, with keys and values as texts.
+def settled(name: str, given: dict[str, str]) -> AnySynthesis:
+    """Settle a preset, rain or a vehicle, with keys and values as texts.
 
     Parameters
     ----------
     name
-        The preset, or ``"rain"``.
+        The preset, or one of `SERIES`.
     given
         ``duration_s``, ``seed`` and parameters.
 
@@ -87,6 +93,8 @@ def settled(name: str, given: dict[str, str]) -> Synthesis | RainSynthesis:
         raise TraceError(f"seed: {seed!r} is not a whole number", "give for example seed=1") from None
     if name == rain.NAME:
         return rain.settle(rest, duration_s=length, seed=number)
+    if name == vehicle.NAME:
+        return vehicle.settle(rest, duration_s=length, seed=number)
     return settle(name, rest, duration_s=length, seed=number)
 
 
@@ -146,7 +154,7 @@ def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) ->
     return write(wanted.draw(), kept)
 
 
-def _key(wanted: Synthesis | RainSynthesis) -> str:
+def _key(wanted: AnySynthesis) -> str:
     made_by = fingerprint("farlink.channels", "farlink.channels.synthesis", "farlink.channels.rain")
     described = [made_by, np.__version__, wanted.made_by, wanted.name, wanted.seed, wanted.duration_s, wanted.values]
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:40]
