@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from farlink import papers
@@ -86,6 +86,9 @@ def section(paper: Paper, outcome: Outcome) -> Iterator[str]:
         yield ""
         yield wrapped(drawing.caption)
         yield ""
+        if drawing.table:
+            yield from numbers(drawing.table)
+            yield ""
     yield "| what | printed | farlink | verdict |"
     yield "|---|---|--:|---|"
     yield from map(row, outcome.checks)
@@ -93,6 +96,14 @@ def section(paper: Paper, outcome: Outcome) -> Iterator[str]:
     rules = dict.fromkeys(check.note for check in outcome.checks)
     yield from (wrapped(f"- {rule}", "  ") for rule in rules)
     yield ""
+
+
+def numbers(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The numbers of a picture as a table, the first column on the left."""
+    head, *rest = table
+    yield f"| {' | '.join(head)} |"
+    yield f"|---|{'--:|' * (len(head) - 1)}"
+    yield from (f"| {' | '.join(cells)} |" for cells in rest)
 
 
 def row(check: Check) -> str:

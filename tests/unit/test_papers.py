@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from farlink import papers
 from farlink.papers.check import Check, Verdict, claim, claimed, number
 from farlink.papers.estimate import Estimate, crossing, ratio
-from farlink.papers.item import Interrupted, Item, Paper, Workbench
+from farlink.papers.item import Drawing, Interrupted, Item, Outcome, Paper, Workbench
 
 CHECK_KEYS = ["paper", "item", "cell", "printed", "engine", "value", "ci95", "verdict", "note"]
 
@@ -167,3 +169,23 @@ print(len(outcome.checks))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "10\n"
+
+
+def test_the_numbers_of_a_figure_stand_on_the_page_in_the_report_and_on_the_terminal(capsys):
+    from matplotlib.figure import Figure
+
+    from farlink.cli.papers import _print_outcome
+    from farlink.report.papers import render_paper
+
+    pages = runpy.run_path(str(Path(__file__).resolve().parents[2] / "docs" / "papers.py"))
+    table = (("protocol", "near", "far"), ("UDP <1>", "0.98 ± 0.01", "0.5"))
+    item = Item("i", "An item", 1, lambda _bench: ([], []))
+    outcome = Outcome(item, [], [Drawing("d", "What", "Why.", Figure, table)])
+
+    lines = list(pages["section"](Paper("k", "Title", "", (item,)), outcome))
+    at = lines.index("| protocol | near | far |")
+    assert lines[at : at + 3] == ["| protocol | near | far |", "|---|--:|--:|", "| UDP <1> | 0.98 ± 0.01 | 0.5 |"]
+    html = render_paper(Paper("k", "Title", "", (item,)), [outcome], command="c")
+    assert '<td>UDP &lt;1&gt;</td><td class="n">0.98 ± 0.01</td>' in html
+    _print_outcome(outcome)
+    assert "UDP <1>" in capsys.readouterr().out

@@ -128,8 +128,24 @@ def _print_outcome(outcome: Outcome) -> None:
     table.add_column("verdict", no_wrap=True)
     for check in outcome.checks:
         table.add_row(check.cell, str(check.printed), check.shown, f"[{looks[check.verdict]}]{check.verdict}[/]")
+    numbers = [_numbers(drawing.table) for drawing in outcome.drawings if drawing.table]
     remarks = dict.fromkeys(check.note for check in outcome.checks if check.verdict is not Verdict.AGREES)
-    _print(f"{outcome.item.key}: {outcome.item.title}", table, *(f"  {remark}" for remark in remarks))
+    _print(f"{outcome.item.key}: {outcome.item.title}", *numbers, table, *(f"  {remark}" for remark in remarks))
+
+
+def _numbers(cells: tuple[tuple[str, ...], ...]) -> RenderableType:
+    """The numbers of a figure."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    head, *rest = cells
+    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place else "left")
+    for row in rest:
+        table.add_row(*map(Text, row))
+    return table
 
 
 def _print(title: str, *parts: RenderableType) -> None:

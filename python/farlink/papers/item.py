@@ -39,12 +39,15 @@ class Drawing:
         What the reader needs to know beside it.
     draw
         Makes it.
+    table
+        The numbers that it shows, as texts, head first; none unless given.
     """
 
     name: str
     heading: str
     caption: str
     draw: Callable[[], Figure]
+    table: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

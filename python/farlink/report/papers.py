@@ -67,12 +67,30 @@ def render_paper(paper: Paper, outcomes: Sequence[Outcome], *, command: str) -> 
 def _item(outcome: Outcome) -> str:
     heading = f"{outcome.item.key}: {outcome.item.title}"
     figures = "".join(
-        figure_element(drawing.draw(), drawing.name, drawing.heading, drawing.caption) for drawing in outcome.drawings
+        figure_element(drawing.draw(), drawing.name, drawing.heading, drawing.caption) + _numbers(drawing.table)
+        for drawing in outcome.drawings
     )
     head = "<th>what</th><th>printed</th><th class='n'>farlink</th><th>verdict</th><th>rule and remarks</th>"
     rows = "".join(map(_row, outcome.checks))
     table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
     return f"<h2>{_text(heading)}</h2>{figures}{table}"
+
+
+def _numbers(table: Sequence[Sequence[str]]) -> str:
+    if not table:
+        return ""
+    lines = [
+        "".join(_cell("td" if place else "th", cell, column) for column, cell in enumerate(cells))
+        for place, cells in enumerate(table)
+    ]
+    body = "".join(f"<tr>{line}</tr>" for line in lines[1:])
+    return f'<div class="scroll"><table><thead><tr>{lines[0]}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(name: str, text: str, column: int) -> str:
+    """A cell of a table of numbers: all but the first column on the right."""
+    look = ' class="n"' if column else ""
+    return f"<{name}{look}>{_text(text)}</{name}>"
 
 
 def _row(check: Check) -> str:
