@@ -5,30 +5,20 @@ from __future__ import annotations
 import pytest
 
 from farlink import papers
-from farlink.papers.check import Check, Verdict
+from farlink.papers.check import Verdict
 from farlink.papers.epple.printed import TABLE_1
 from farlink.papers.epple.setting import PAPER_SETTING, Setting
 from farlink.papers.epple.table_1_awgn import columns, goodput_checks
 from farlink.papers.epple.theory import equations, table_1_theory
 from farlink.papers.epple.timers import beta
-from farlink.papers.item import Outcome, Workbench
+from farlink.papers.epple.timestamp_echo import repeated_share
+from farlink.papers.item import Workbench
 
 PAPER = papers.load("epple")
 OTHER_BER = Setting(ber=1.3e-6)
 # A loss costs go-back-N whole packets: over the shortest links a third more changes nothing.
 FARTHER = Setting(distances_m={place: 10 * distance for place, distance in PAPER_SETTING.distances_m.items()})
 LONGER = Setting(payloads_bytes={500: 3000, 1000: 4000, 1500: 6000})
-
-
-def computed(key: str, **keys) -> Outcome:
-    (outcome,) = Workbench(**{"quick": True, **keys}).outcomes([PAPER.item(key)])
-    return outcome
-
-
-def checks_of(checks: list[Check], words: str) -> list[Check]:
-    found = [check for check in checks if words in check.cell]
-    assert found
-    return found
 
 
 @pytest.mark.published("Epple, table 1, all 24 cells in brackets")
@@ -170,7 +160,12 @@ def test_calculated_cells_and_their_verdicts_follow_the_setting(setting, moved):
 
 @pytest.mark.published("Epple, section 3.3.2: with the latest timestamp echoed, the first packets always time out")
 def test_the_latest_timestamp_lets_packets_time_out_before_their_delayed_acknowledgement():
-    latest, oldest = computed("timestamp-echo", quick=False).checks
+    bench = Workbench()
+    (outcome,) = bench.outcomes([PAPER.item("timestamp-echo")])
+    latest, oldest, repeated = outcome.checks
 
-    assert (latest.verdict, oldest.verdict) == (Verdict.AGREES, Verdict.AGREES)
+    assert {check.verdict for check in outcome.checks} == {Verdict.AGREES}
+    # Every packet is sent twice: go-back-N repeats both of a pair.
+    assert repeated.value.mean == pytest.approx(0.5, rel=0.01)
+    assert repeated_share(bench, "oldest").mean == 0
     assert (oldest.value.mean, latest.value.mean > 0.99) == (0.0, True)

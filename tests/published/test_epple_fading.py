@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink import papers
+from farlink import _core, papers
 from farlink.papers.check import Verdict
 from farlink.papers.epple.fading import STAND_IN, Fading, ber_for_loss, clear, mean_loss, over_fading, short_term_ber, trace
 from farlink.papers.epple.findings import _away_from_one
 from farlink.papers.epple.printed import PLACES, rows
 from farlink.papers.epple.scenarios import transport
 from farlink.papers.epple.setting import PAPER_SETTING, Setting
-from farlink.papers.epple.table_1_fading import printed_loss
+from farlink.papers.epple.table_1_fading import fadings, printed_loss
 from farlink.papers.epple.timers import AGGRESSIVE, SR_TIMER, TCP_TIMER
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Workbench
@@ -105,6 +105,58 @@ def test_ideal_selective_repeat_exceeds_its_equation_over_fading():
     ).values()
     equation = setting.goodput("Testbed", 1500, "sr", counted="packet")
     assert min(found.goodput) > 1.02 * equation
+
+
+@pytest.mark.published("Epple, section 2.3: the rising edge of KIODO's pass, tracking problems at around 30, 60 and 90 seconds")
+def test_kiodo_has_its_whole_pass():
+    light = fadings(Workbench())["KIODO"]
+    power = trace(light.texts(Workbench(), PAPER_SETTING, 1)[0])
+    blocked = np.flatnonzero(np.diff(clear(power).astype(int)) < 0) / 1e4
+    _, range_m = _core.circular_pass(np.array([0.0, light.duration_s]), 610e3, 90.0, 5.0, True)
+
+    assert blocked == pytest.approx([30, 60, 90], abs=1.1)
+    assert 1 - range_m[1] / range_m[0] == pytest.approx(0.29, abs=0.005)
+    assert light.delay(PAPER_SETTING)["direction"] == "rising"
+    # In a hurry, and in all other tests, two seconds.
+    assert fadings(BENCH)["KIODO"].duration_s == 2
+    assert {fadings(Workbench())[place].duration_s for place in PLACES[:3]} == {8}
+
+
+def test_losses_of_tracking_cost_goodput_over_the_whole_pass():
+    """At a tenth of the rate; `make papers` has all of it."""
+    setting = Setting(rate_bps=62.2e6)
+    tables = {
+        "tcp": transport(setting, "KIODO", 1000, "tcp", TCP_TIMER),
+        "sr": transport(setting, "KIODO", 1000, "sr", SR_TIMER),
+    }
+    whole, unblocked = (
+        over_fading(BENCH, setting, Fading("KIODO", duration_s=100, changes=changes), tables, use="test", count=1)
+        for changes in ({}, {"tracking_loss_every_s": 0})
+    )
+
+    for name in tables:
+        # Three losses of a tenth of a second, and the wait after each.
+        assert 0.001 < 1 - whole[name].goodput[0] / unblocked[name].goodput[0] < 0.02
+
+
+@pytest.mark.published("Epple, section 4.1.1: ATENAA, where the motion of the aircraft simulator causes small jitter")
+def test_a_vehicle_that_drives_changes_little_and_timestamps_cost_their_header():
+    found = {}
+    for is_moving in (False, True):
+        light = Fading("ATENAA", duration_s=3, is_moving=is_moving, changes={"clear_mean_s": 0})
+        tables = {
+            str(stamped): transport(PAPER_SETTING, "ATENAA", 1000, "tcp", AGGRESSIVE, timestamps=stamped)
+            for stamped in (False, True)
+        }
+        found[is_moving] = over_fading(BENCH, PAPER_SETTING, light, tables, use="test", count=2)
+        ratio = sum(found[is_moving]["True"].goodput) / sum(found[is_moving]["False"].goodput)
+        assert ratio == pytest.approx(1020 / 1030, rel=1e-3)
+    assert found[True]["False"].goodput != found[False]["False"].goodput
+    assert found[True]["False"].goodput == pytest.approx(found[False]["False"].goodput, rel=1e-3)
+    # The middle of the stretch is as far away as the standing vehicle.
+    drive = trace(Fading("ATENAA", duration_s=100, is_moving=True).drives(BENCH, PAPER_SETTING, 1)[0])
+    assert drive["delay_s"].mean() == pytest.approx(PAPER_SETTING.delay_s("ATENAA"), rel=1e-3)
+    assert np.ptp(drive["delay_s"]) == pytest.approx(50 * 20 / 3.6 / 299_792_458, rel=1e-3)
 
 
 @pytest.mark.published("Epple, section 4.1.1: timestamps help an aggressive timer on the reversed pass only")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from farlink import _core
 from farlink.channels.synthesis import synthetic_trace
+from farlink.channels.synthesis.orbit import LIGHT_SPEED_M_PER_S
 from farlink.channels.trace import Trace
 from farlink.papers.epple.intervals import interval
 from farlink.papers.epple.scenarios import TRANSPORT
@@ -27,6 +28,11 @@ from farlink.papers.item import Workbench
 STAND_IN = "synthetic stand-in"
 RECEIVER = next(one for one in _core.receivers() if one["name"] == "frm5w621")
 """The reference receiver, Fujitsu FRM5W621KT/LT."""
+
+WHOLE_PASS_S = 100.0
+"""Length of KIODO's measurement: tracking was lost at about 30, 60 and 90 s of it."""
+LEAST_S = 2.0
+"""Shortest run that is worth its start-up."""
 
 _ALTITUDE_M = 610e3
 _LOWEST_DEG = 5.0
@@ -47,12 +53,15 @@ class Fading:
         Length of a trace and of a run.
     changes
         Parameters of the preset that differ.
+    is_moving
+        Whether the delay to ATENAA's vehicle changes as it drives. Its distance does not change the light.
     """
 
     place: str
     direction: str = "rising"
     duration_s: float = 12.0
     changes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    is_moving: bool = False
 
     def texts(self, bench: Workbench, setting: Setting, count: int) -> list[str]:
         """Names of so many traces."""
@@ -62,7 +71,15 @@ class Fading:
             if self.direction == "falling":
                 keys |= {"direction": "falling", "start_elevation_deg": f"{self.highest_deg(setting):.6g}"}
         rest = "".join(f"&{key}={value}" for key, value in keys.items())
-        return [f"synthetic:{self.place.lower()}?seed={100 * bench.seed + index}{rest}" for index in range(count)]
+        return [f"synthetic:{self.place.lower()}?{seed}{rest}" for seed in _seeds(bench, count)]
+
+    def drives(self, bench: Workbench, setting: Setting, count: int) -> list[str]:
+        """Names of so many traces of the delay to a vehicle that drives; none if nothing does."""
+        if not self.is_moving:
+            return []
+        distance_m = LIGHT_SPEED_M_PER_S * setting.delay_s(self.place)
+        keys = f"duration_s={self.duration_s:g}&distance_m={distance_m:.10g}"
+        return [f"synthetic:vehicle?{seed}&{keys}" for seed in _seeds(bench, count)]
 
     def highest_deg(self, setting: Setting) -> float:
         """Elevation at the end of a rising run: where the reversed one begins."""
@@ -83,6 +100,17 @@ class Fading:
             "start_elevation_deg": start_deg,
             "direction": self.direction,
         }
+
+
+def _seeds(bench: Workbench, count: int) -> list[str]:
+    return [f"seed={100 * bench.seed + index}" for index in range(count)]
+
+
+def seconds(bench: Workbench, place: str, usual_s: float, *, whole: Collection[str] = ("KIODO",)) -> float:
+    """How long to run at a place: where `whole` says so for as long as KIODO was measured, unless in a hurry."""
+    if place in whole and not bench.quick:
+        return WHOLE_PASS_S
+    return max(LEAST_S, bench.share(usual_s))
 
 
 def _altitude_m(setting: Setting) -> float:
@@ -151,12 +179,16 @@ def over_fading(
     zipped: dict[str, list[Any]] = {"link.channel.file": texts, "link.channel.ber": rates}
     if not is_return_clear:
         zipped |= {"link.return.channel.file": texts, "link.return.channel.ber": rates}
+    delay = fading.delay(setting)
+    if drives := fading.drives(bench, setting, count):
+        delay = {"kind": "delay-trace", "file": drives[0]}
+        zipped["link.delay_s.file"] = drives
     data = {
         "title": f"Epple, {fading.place}, synthetic fading, {use}",
         "duration_s": fading.duration_s,
         "link": {
             "rate_bps": setting.rate_bps,
-            "delay_s": fading.delay(setting),
+            "delay_s": delay,
             "channel": channel,
             "return": {"channel": {"kind": "none"} if is_return_clear else channel},
         },

@@ -15,6 +15,8 @@ _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 
 def interval(values: Sequence[float]) -> Estimate:
     """Mean of independent values and the half-width of its 95 % interval by Student's t; NaN for a single one.
 
+    Where a value is unknown, both are.
+
     Examples
     --------
     >>> found = interval([1.0, 2.0, 3.0])
@@ -22,6 +24,8 @@ def interval(values: Sequence[float]) -> Estimate:
     (2.0, 2.484)
     """
     count = len(values)
+    if not all(map(math.isfinite, values)):
+        return Estimate(math.nan, math.nan)
     if count < 2:
         return Estimate(values[0] if values else math.nan, math.nan)
     t = _T_95[count - 2] if count - 2 < len(_T_95) else 1.96 + 2.4 / (count - 1)
@@ -29,11 +33,13 @@ def interval(values: Sequence[float]) -> Estimate:
 
 
 def paired(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """Mean of the quotients of runs that share their seeds, with its interval.
+    """Mean of the quotients of runs that share their seeds, with its interval; unknown if one is divided by 0.
 
     Examples
     --------
     >>> paired([1.0, 2.0], [2.0, 4.0])
     Estimate(mean=0.5, half_width=0.0)
+    >>> paired([1.0, 2.0], [2.0, 0.0])
+    Estimate(mean=nan, half_width=nan)
     """
     return interval([one / other if other else math.nan for one, other in zip(above, below, strict=True)])

@@ -10,7 +10,7 @@ from typing import Any
 
 from farlink.papers.check import Check, claimed
 from farlink.papers.curves import estimate
-from farlink.papers.estimate import Estimate
+from farlink.papers.estimate import Estimate, ratio
 from farlink.papers.item import Drawing, Workbench
 
 ROUND_TRIP_S = 0.1
@@ -18,11 +18,11 @@ INTERVAL_S = 0.15
 TIMEOUT_S = 0.2
 _SECONDS = 300.0
 _PAYLOAD_BYTES = 1000
-_NEVER, _ALWAYS = 0.01, 0.99
+_NEVER, _ALWAYS, _NOTABLE = 0.01, 0.99, 0.05
 
 
 def timestamp_echo(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
-    """How many pairs of packets time out before their acknowledgement arrives, by the timestamp that it echoes."""
+    """How many pairs of packets time out before their acknowledgement arrives, by the timestamp that it echoes; the cost."""
     latest, oldest = (timeouts_per_pair(bench, echo) for echo in ("latest", "oldest"))
     printed = (
         "if the last received timestamp would be echoed, the first packets in the ACKed list would always time out before the "
@@ -42,14 +42,30 @@ def timestamp_echo(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             "timestamp-echo", f"{cell}, oldest timestamp", "the time stamp of the oldest packet should be used", oldest,
             at_most=_NEVER, rule=f"agrees if at most {_NEVER:.0%} time out; {setting}",
         ),
+        claimed(
+            "timestamp-echo", "share of the data sent that is repeated in vain, latest timestamp",
+            "if the timer is set on a value too low … both errors will result in a loss of useful throughput",
+            repeated_share(bench, "latest"), at_least=_NOTABLE,
+            rule=f"a loss: agrees from {_NOTABLE:.0%} on; nothing is lost, and with the oldest timestamp nothing is repeated; "
+            f"{setting}",
+        ),
     ], []  # fmt: skip
 
 
 def timeouts_per_pair(bench: Workbench, echo: str) -> Estimate:
     """Timeouts over half the number of packets."""
-    entry = next(entry for entry in bench.run(f"timestamp-echo-{echo}", scenario(echo)).summary() if entry["flow"] == "data")
-    timeouts, pairs = estimate(entry["timeouts"]), _SECONDS / INTERVAL_S / 2
+    timeouts, pairs = estimate(_entry(bench, echo)["timeouts"]), _SECONDS / INTERVAL_S / 2
     return Estimate(timeouts.mean / pairs, timeouts.half_width / pairs)
+
+
+def repeated_share(bench: Workbench, echo: str) -> Estimate:
+    """Repetitions over all data sent."""
+    repeated, delivered = (estimate(_entry(bench, echo)[name]) for name in ("retransmitted_bytes", "delivered_bytes"))
+    return ratio(repeated, Estimate(repeated.mean + delivered.mean))
+
+
+def _entry(bench: Workbench, echo: str) -> dict[str, Any]:
+    return next(entry for entry in bench.run(f"timestamp-echo-{echo}", scenario(echo)).summary() if entry["flow"] == "data")
 
 
 def scenario(echo: str) -> dict[str, Any]:
