@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import assert_refused
 
 from farlink.channels.synthesis import PARAMETERS, PRESETS, synthesize
+from farlink.channels.synthesis.text import SERIES
 from farlink.channels.trace_file import read
 
 
@@ -16,7 +17,7 @@ def test_presets_and_their_parameters_are_listed(farlink):
     presets = farlink("trace", "synthesize", "--list")
     parameters = farlink("trace", "synthesize", "kiodo", "--list")
 
-    assert [line.split()[0] for line in presets.stdout.splitlines()] == [*PRESETS, "rain"]
+    assert [line.split()[0] for line in presets.stdout.splitlines()] == [*PRESETS, *SERIES]
     named = [line[2:].split()[0] for line in parameters.stdout.splitlines() if line.startswith(("  ", "* "))]
     assert named == list(PARAMETERS)
     assert any(line.startswith("* jitter_rad") for line in parameters.stdout.splitlines())
@@ -38,6 +39,37 @@ def test_trace_is_written_and_labelled(farlink, tmp_path):
     assert (trace.duration_s, delay.duration_s) == (3.0, 3.0)
 
 
+@pytest.mark.parametrize("name", SERIES)
+def test_parameters_of_what_is_no_power_are_listed(farlink, name):
+    done = farlink("trace", "synthesize", name, "--list")
+    title, parameters = SERIES[name]
+
+    assert done.stdout.splitlines()[0] == f"{name}: {title}"
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == list(parameters)
+
+
+def test_a_drive_is_written_and_a_scenario_replays_it(farlink, tmp_path):
+    done = farlink("trace", "synthesize", "vehicle", "-o", "v.npz", "--duration-s", "3", "--set", "distance_m=3e6")
+    (tmp_path / "s.toml").write_text(
+        """
+duration_s = 3
+runs = 1
+link = { rate_bps = 1e6, delay_s = { kind = "delay-trace", file = "synthetic:vehicle?duration_s=3&distance_m=3e6" } }
+transport.udp.kind = "udp"
+flow.f = { transport = "udp", traffic = { kind = "cbr", rate_bps = 1e5, payload_bytes = 100 } }
+"""
+    )
+    by_name = farlink("run", "s.toml", "--json", "-")
+    by_file = farlink("run", "s.toml", "--json", "-", "--set", "link.delay_s.file=v.npz")
+
+    assert done.returncode == by_name.returncode == by_file.returncode == 0, done.stderr + by_name.stderr + by_file.stderr
+    assert "Synthetic" in done.stdout
+    named, filed = (json.loads(one.stdout)["rows"][0] for one in (by_name, by_file))
+    assert named == filed
+    # 3000 km, and 128 bytes at 1 Mb/s.
+    assert named["delay_mean_s"] == pytest.approx(3e6 / 299_792_458 + 128 * 8e-6, rel=1e-3)
+
+
 def test_help_has_an_example(farlink):
     shown = farlink("trace", "synthesize", "--help").stdout
 
@@ -49,6 +81,9 @@ def test_help_has_an_example(farlink):
     [
         (["kidoo", "-o", "x.npz"], ["'kidoo' is no preset", "did you mean 'kiodo'?"]),
         (["kidoo", "--list"], ["'kidoo' is no preset", "did you mean 'kiodo'?"]),
+        (["vehcle", "-o", "x.npz"], ["'vehcle' is no preset", "did you mean 'vehicle'?"]),
+        (["vehicle", "-o", "x.npz", "--delay", "y.npz"], ["the trace of a vehicle is its delay", "leave --delay out"]),
+        (["vehicle", "-o", "x.npz", "--set", "stretch_m=9e3"], ["stretch_m: 9000 is not below", "less than 2800"]),
         ([], ["no preset is given", "--list"]),
         (["kiodo"], ["no file is given", "-o kiodo.npz"]),
         (["kiodo", "-o", "x.csv"], ["'.csv'", "use .npz or .parquet"]),

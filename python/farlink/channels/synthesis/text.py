@@ -12,12 +12,14 @@ import numpy as np
 
 from farlink.channels.synthesis import rain, vehicle
 from farlink.channels.synthesis.generate import Synthesis, settle
+from farlink.channels.synthesis.presets import PRESETS
 from farlink.channels.synthesis.rain import RainSynthesis
 from farlink.channels.synthesis.vehicle import VehicleSynthesis
 from farlink.channels.trace import KINDS, Trace
 from farlink.channels.trace_file import read, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder, fingerprint, set_aside
+from farlink.near_names import instead
 
 PREFIX = "synthetic:"
 
@@ -81,6 +83,8 @@ def settled(name: str, given: dict[str, str]) -> AnySynthesis:
     TraceError
         If the name is unknown, or a key or value not allowed.
     """
+    if name not in PRESETS and name not in SERIES:
+        raise TraceError(f"{name!r} is no preset of synthetic fading", instead(name, [*PRESETS, *SERIES]))
     rest = dict(given)
     duration_s, seed = rest.pop("duration_s", None), rest.pop("seed", "1")
     try:
