@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
 import warnings
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from farlink.tune.modem import Modem
+from farlink.tune.path_reader import PathLookUp
 from farlink.tune.reader import LookUp, Pick
-from farlink.tune.row import Row
+from farlink.tune.row import CANDIDATE, NO_TRANSMISSION, OK, Row
 from farlink.tune.study import Study
 
+# Shares and numbers of connections of the invented tables over several paths.
+PATH_ENTRIES = ((0.25, 1), (1.0, 8))
 VECTORS = Path(__file__).parent / "vectors" / "tuning.json"
 
 MODEM: dict[str, Any] = {
@@ -116,10 +121,126 @@ def shared_picks(rows: list[Row]) -> list[dict[str, Any]]:
     return picks
 
 
+def random_path_rows(seed: int, *, paths: tuple[int, int] = (3, 3), conditions: int = 12) -> list[Row]:
+    """Rows of an invented table over several paths: some settings are unusable on some of them, some goodputs are equal."""
+    rng = random.Random(seed)
+    round_trips, buffers = (sorted({round(rng.uniform(0.01, 2), 3) for _ in range(count)}) for count in paths)
+    codes = "ABCDE"
+    loss = {code: rng.choice([1e-5, 1e-4, 1e-3]) for code in codes}
+    found: list[Row] = []
+    for share, flows in PATH_ENTRIES:
+        entries: list[list[dict[str, float]]] = []
+        for _ in range(len(round_trips) * len(buffers)):
+            # At each C/N0 the goodput of every setting that may be used.
+            entries.append(
+                [
+                    {
+                        code: float(rng.choice([1, 2, 3, rng.uniform(1, 4)])) * 1e5
+                        for code in codes
+                        if rng.random() < 0.9 and at > 1
+                    }
+                    for at in range(conditions)
+                ]
+            )
+        chosen = [[max(here, key=here.__getitem__, default=None) for here in entry] for entry in entries]
+        wanted = [{one[at] for one in chosen} - {None} for at in range(conditions)]
+        places = [(a, b) for a in round_trips for b in buffers]
+        for place, entry, best in zip(places, entries, chosen, strict=True):
+            found += _path_entry(share, flows, place, entry, best, wanted, loss)
+    return found
+
+
+def _path_entry(
+    share: float,
+    flows: int,
+    place: tuple[float, float],
+    entry: Sequence[dict[str, float]],
+    best: Sequence[str | None],
+    wanted: Sequence[set[str | None]],
+    loss: dict[str, float],
+) -> list[Row]:
+    found: list[Row] = []
+    step, down, up = 0, None, None
+    on = {"round_trip_s": place[0], "buffer_bdp": place[1]}
+    for at, (here, code) in enumerate(zip(entry, best, strict=True)):
+        cn0 = 60 + 0.5 * at
+        ends = (cn0 + 0.25, cn0 + 0.75)
+        if at and code != best[at - 1]:
+            step, (down, up) = step + 1, ends
+        bare = Row(share, flows, cn0, NO_TRANSMISSION, step, down, up, reason="" if at % 2 else "a made-up table", **on)
+        found.append(bare if code is None else _set(bare, code, here[code], loss[code]))
+        for other in sorted(here):
+            if other in wanted[at] and other != code:
+                row = _set(bare, other, here[other], loss[other])
+                found.append(replace(row, status=CANDIDATE, step=-1, down_dbhz=ends[0], up_dbhz=ends[1]))
+    return found
+
+
+def _set(row: Row, code: str, goodput_bps: float, loss: float) -> Row:
+    setting = {"symbol_rate_hz": 1e6, "modulation": "bpsk", "family": "X", "code": code, "segment_bytes": 512}
+    reached = {"information_bps": 5e5, "ber": 1e-6, "loss": loss, "goodput_bps": goodput_bps}
+    return replace(row, status=OK, reason="", **setting, **reached, goodput_half_width_bps=goodput_bps / 100)
+
+
+def random_path_queries(rows: Sequence[Row], seed: int, count: int = 16) -> list[dict[str, Any]]:
+    """Tables of the Python reader on paths in, on the edge of, between and outside those of a table."""
+    rng = random.Random(seed)
+    reader = PathLookUp(rows)
+    found: list[dict[str, Any]] = []
+    for number in range(count):
+        place = {}
+        for name, axis in (("round_trip_s", reader.round_trips_s), ("buffer_bdp", reader.buffers_bdp)):
+            inside = rng.uniform(axis[0], axis[-1])
+            place[name] = rng.choice([inside, inside, rng.choice(axis), axis[0] / 3, axis[-1] * 2])
+        if number % 3 == 0 and len(reader.buffers_bdp) == 1:
+            del place["buffer_bdp"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            on = reader.on_path(**place)
+        entries = [on.lookup.rows(share=share, flows=flows) for share, flows in PATH_ENTRIES]
+        kept = ("share", "flows", "cn0_dbhz", "status", "step", "down_dbhz", "up_dbhz", "code", "goodput_bps", "reason")
+        found.append(
+            {
+                **place,
+                "warnings": len(on.warnings),
+                "rows": [[getattr(row, name) for name in kept] for entry in entries for row in entry],
+            }
+        )
+    return found
+
+
+def shared_paths() -> list[dict[str, Any]]:
+    """Tables over several paths with what the Python reader makes of them."""
+    found = []
+    for seed, paths in enumerate([(3, 3), (2, 1), (1, 2), (4, 2)]):
+        rows = random_path_rows(seed, paths=paths, conditions=6)
+        given = [
+            name for name in asdict(rows[0]) if name not in ("symbol_rate_hz", "modulation", "family", "information_bps", "ber")
+        ]
+        cut = [{name: getattr(row, name) for name in given if getattr(row, name) not in (None, "")} for row in rows]
+        found.append({"rows": cut, "queries": random_path_queries([Row(**one) for one in cut], seed)})
+    return found
+
+
+def shared_bandwidths(rows: list[Row]) -> list[list[float]]:
+    """Bandwidths in symbols per second, the C/N0 and the share and the step that the Python reader picks at them."""
+    reader, found = LookUp(rows), []
+    for bandwidth_hz in (250e3, 333e3, 360e3, 0.5e6, 1e6):
+        for cn0_dbhz in (60.0, 62.3, 65.9, 68.0):
+            row = reader.pick(cn0_dbhz, bandwidth_hz=bandwidth_hz).row
+            found.append([bandwidth_hz, cn0_dbhz, row.share, row.step])
+    return found
+
+
 def main() -> None:
     """Write the vectors that the readers in Python and in Rust share."""
     rows = shared_rows()
-    content = {"rows": [asdict(row) for row in rows], "picks": shared_picks(rows)}
+    content = {
+        "rows": [asdict(row) for row in rows],
+        "picks": shared_picks(rows),
+        "bandwidths": shared_bandwidths(rows),
+        "paths": shared_paths(),
+    }
     VECTORS.write_text(json.dumps(content, indent=None, separators=(",", ":")).replace('},{"share', '},\n{"share') + "\n")
 
 

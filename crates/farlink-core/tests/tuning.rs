@@ -1,6 +1,9 @@
 //! The reader of look-up tables: the same choices as Python's, and properties of all tables.
 
-use farlink_core::tuning::{Condition, NoCondition, Row, Standing, Status, Table, TableError, Warning};
+use farlink_core::tuning::{
+    Axis, Condition, NoCondition, NoPath, NoShare, OutsideTable, Path, PathTable, Row, Standing, Status, Table,
+    TableError, Warning,
+};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -11,7 +14,27 @@ const VECTORS: &str = include_str!("../../../tests/vectors/tuning.json");
 struct Vectors {
     rows: Vec<Row>,
     picks: Vec<Asked>,
+    /// Bandwidth, C/N0, and share and step of the row.
+    bandwidths: Vec<(f64, f64, f64, i32)>,
+    paths: Vec<OverPaths>,
 }
+
+#[derive(Deserialize)]
+struct OverPaths {
+    rows: Vec<Row>,
+    queries: Vec<Query>,
+}
+
+#[derive(Deserialize)]
+struct Query {
+    round_trip_s: Option<f64>,
+    buffer_bdp: Option<f64>,
+    warnings: usize,
+    rows: Vec<Reached>,
+}
+
+/// Share, flows, C/N0, status, step, thresholds, code, goodput and reason of a row.
+type Reached = (f64, u32, f64, Status, i32, Option<f64>, Option<f64>, Option<String>, Option<f64>, String);
 
 #[derive(Deserialize)]
 struct Asked {
@@ -27,7 +50,7 @@ struct Asked {
 struct Stood {
     share: f64,
     flows: u32,
-    step: u32,
+    step: i32,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -35,7 +58,7 @@ struct Picked {
     share: f64,
     flows: u32,
     cn0_dbhz: f64,
-    step: u32,
+    step: i32,
     status: Status,
     code: Option<String>,
 }
@@ -50,11 +73,17 @@ fn condition(cn0_dbhz: f64) -> Condition {
 
 #[test]
 fn choices_match_the_python_implementation() {
-    let Vectors { rows, picks } = vectors();
+    let Vectors { rows, picks, .. } = vectors();
     let table = Table::new(rows).unwrap();
     assert!(picks.len() > 400);
     for Asked { cn0_dbhz, share, flows, current, picked, warnings } in picks {
-        let current = current.map(|Stood { share, flows, step }| Standing { share, flows, step });
+        let current = current.map(|Stood { share, flows, step }| Standing {
+            share,
+            flows,
+            round_trip_s: None,
+            buffer_bdp: None,
+            step,
+        });
         let found = table.pick(Condition { cn0_dbhz, share, flows }, current).unwrap();
         let row = found.row.clone();
         let ours = Picked {
@@ -67,6 +96,104 @@ fn choices_match_the_python_implementation() {
         };
         assert_eq!(ours, picked, "{cn0_dbhz} dBHz, share {share}, {flows} flows, at {current:?}");
         assert_eq!(found.warnings.len(), warnings, "{cn0_dbhz} dBHz, share {share}, {flows} flows");
+    }
+}
+
+#[test]
+fn tables_of_paths_match_the_python_implementation() {
+    let mut between = 0;
+    for OverPaths { rows, queries } in vectors().paths {
+        let table = PathTable::new(rows).unwrap();
+        for Query { round_trip_s, buffer_bdp, warnings, rows } in queries {
+            let path = Path { round_trip_s, buffer_bdp };
+            let (found, outside) = table.on_path(path).unwrap();
+            assert_eq!(outside.len(), warnings, "{path:?}");
+            between += i32::from(round_trip_s.is_some_and(|value| !table.round_trips_s().contains(&value)));
+            for (share, flows, cn0_dbhz, status, step, down_dbhz, up_dbhz, code, goodput_bps, reason) in rows {
+                let ours = found.rows(share, flows).find(|row| row.cn0_dbhz == cn0_dbhz).unwrap();
+                assert_eq!((ours.status, ours.step, &ours.code), (status, step, &code), "{path:?}, {cn0_dbhz} dBHz");
+                assert_eq!((ours.down_dbhz, ours.up_dbhz), (down_dbhz, up_dbhz), "{path:?}, {cn0_dbhz} dBHz");
+                assert_eq!(ours.reason, reason);
+                match (ours.goodput_bps, goodput_bps) {
+                    (Some(ours), Some(theirs)) => {
+                        assert!((ours / theirs - 1.0).abs() < 1e-12, "{ours} beside {theirs}")
+                    }
+                    (ours, theirs) => assert_eq!(ours, theirs),
+                }
+            }
+        }
+    }
+    assert!(between > 10);
+}
+
+#[test]
+fn shares_of_bandwidths_match_the_python_implementation() {
+    let Vectors { rows, bandwidths, .. } = vectors();
+    let table = Table::new(rows.clone()).unwrap();
+    for (bandwidth_hz, cn0_dbhz, share, step) in bandwidths {
+        let asked = Condition { share: table.share_of_bandwidth(bandwidth_hz).unwrap(), ..condition(cn0_dbhz) };
+        let row = table.pick(asked, None).unwrap().row;
+        assert_eq!((row.share, row.step), (share, step), "{bandwidth_hz} symbol/s, {cn0_dbhz} dBHz");
+    }
+    for wrong in [0.0, -1.0, f64::INFINITY] {
+        assert_eq!(table.share_of_bandwidth(wrong), Err(NoShare::OutOfRange(wrong)));
+    }
+    assert!(matches!(table.share_of_bandwidth(f64::NAN), Err(NoShare::OutOfRange(_))));
+    let mut mixed = rows;
+    let last = mixed.len() - 1;
+    mixed[last].symbol_rate_hz = Some(2e6);
+    let refused = Table::new(mixed).unwrap().share_of_bandwidth(1e6).unwrap_err();
+    assert_eq!(refused, NoShare::SymbolRates(vec![1e6, 2e6]));
+}
+
+#[test]
+fn paths_outside_the_table_use_its_ends_with_a_warning() {
+    let OverPaths { rows, .. } = vectors().paths.swap_remove(0);
+    let table = PathTable::new(rows).unwrap();
+    let (low, high) = (table.round_trips_s()[0], table.round_trips_s()[2]);
+    let buffer_bdp = Some(table.buffers_bdp()[1]);
+    let far = Path { round_trip_s: Some(1e3), buffer_bdp };
+    let (clamped, outside) = table.on_path(far).unwrap();
+    assert_eq!(outside, [OutsideTable { axis: Axis::RoundTrip, asked: 1e3, low, high }]);
+    assert_eq!(outside[0].to_string(), format!("a round trip of 1000 s is outside the table, {low} to {high} s"));
+    assert_eq!(clamped, table.on_path(Path { round_trip_s: Some(high), buffer_bdp }).unwrap().0);
+}
+
+#[test]
+fn invalid_paths_are_refused() {
+    let OverPaths { rows, .. } = vectors().paths.swap_remove(0);
+    let table = PathTable::new(rows.clone()).unwrap();
+    assert!(matches!(table.on_path(Path::default()), Err(NoPath::Missing(Axis::RoundTrip))));
+    let of = |buffer_bdp| table.on_path(Path { round_trip_s: Some(0.5), buffer_bdp });
+    assert!(matches!(of(None), Err(NoPath::Missing(Axis::Buffer))));
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(of(Some(wrong)), Err(NoPath::OutOfRange { axis: Axis::Buffer, .. })));
+    }
+    assert!(matches!(Table::new(rows.clone()), Err(TableError::SeveralPaths)));
+    assert!(matches!(PathTable::new(vectors().rows), Err(TableError::OnePath)));
+    assert!(matches!(PathTable::new(rows[1..].to_vec()), Err(TableError::Grid { .. })));
+    let with = |change: fn(&mut Row)| {
+        let mut rows = rows.clone();
+        let at = rows.iter().position(|row| row.status == Status::Candidate).unwrap();
+        change(&mut rows[at]);
+        PathTable::new(rows).unwrap_err()
+    };
+    assert!(matches!(with(|row| row.goodput_bps = Some(0.0)), TableError::Goodput { .. }));
+    assert!(matches!(with(|row| row.buffer_bdp = Some(-1.0)), TableError::OutOfRange { .. }));
+    assert!(matches!(with(|row| row.status = Status::Ok), TableError::Twice { .. }));
+    let twice = [rows.clone(), vec![rows.iter().find(|row| row.status == Status::Candidate).unwrap().clone()]].concat();
+    assert!(matches!(PathTable::new(twice), Err(TableError::Twice { .. })));
+}
+
+#[test]
+fn a_choice_on_another_path_is_ignored() {
+    let OverPaths { rows, .. } = vectors().paths.swap_remove(0);
+    let table = PathTable::new(rows).unwrap();
+    let on = |buffer_bdp| table.on_path(Path { round_trip_s: Some(table.round_trips_s()[0]), buffer_bdp }).unwrap().0;
+    let (here, there) = (on(Some(table.buffers_bdp()[0])), on(Some(table.buffers_bdp()[1])));
+    for cn0_dbhz in [60.0, 61.1, 61.3, 62.0, 62.5] {
+        let high = there.pick(condition(62.5), None).unwrap().standing();
+        assert_eq!(here.pick(condition(cn0_dbhz), Some(high)), here.pick(condition(cn0_dbhz), None));
     }
 }
 
@@ -144,7 +271,7 @@ proptest! {
         walk in prop::collection::vec(55.0..80.0f64, 1..30),
     ) {
         let (low, high) = (rows[0].cn0_dbhz, rows[rows.len() - 1].cn0_dbhz);
-        let ends = |step: u32| rows.iter().find(|row| row.step == step).map(|row| (row.down_dbhz, row.up_dbhz)).unwrap();
+        let ends = |step: i32| rows.iter().find(|row| row.step == step).map(|row| (row.down_dbhz, row.up_dbhz)).unwrap();
         let table = Table::new(rows.clone()).unwrap();
         let mut standing = table.pick(condition(walk[0]), None).unwrap().standing();
         for &cn0 in &walk[1..] {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,6 +35,14 @@ def adapt(
     ] = None,
     share: Annotated[float, typer.Option(metavar="S", help="Share of the carrier.")] = 1.0,
     flows: Annotated[int, typer.Option(metavar="N", help="TCP connections on it.")] = 1,
+    round_trip_s: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Round trip, of a table over several.", show_default="the table's"),
+    ] = None,
+    buffer_bdp: Annotated[
+        float | None,
+        typer.Option(metavar="BDP", help="Buffer in bandwidth-delay products, likewise.", show_default="the table's"),
+    ] = None,
     policy: Annotated[
         str,
         typer.Option(help="adaptive: by the table; ideal: the best at every instant; fixed: one setting for all of the time."),
@@ -66,10 +75,14 @@ def adapt(
         from farlink.tune import modem as modems
         from farlink.tune.basis import basis
         from farlink.tune.play import play
+        from farlink.tune.reader import TuningWarning
 
         targets = [] if output is None else [Path(f"{output}-rate.npz"), Path(f"{output}-ber.npz")]
         check_outputs([("-o", target, "trace") for target in targets], {"the trace of C/N0": cn0})
-        made = basis(table)
+        with warnings.catch_warnings():
+            # Printed below.
+            warnings.simplefilter("ignore", TuningWarning)
+            made = basis(table, round_trip_s=round_trip_s, buffer_bdp=buffer_bdp)
         read = modems.load(modem)
         trace = cache.import_file(cn0, kinds=["cn0"])
         if trace.kind != "cn0":
@@ -92,7 +105,7 @@ def adapt(
             )
         traces = [played.rate_trace(), played.ber_trace()] if targets else []
         _print(played, made.goodput)
-        for sentence in played.warnings:
+        for sentence in (*made.warnings, *played.warnings):
             note(f"warning: {sentence}")
         for target, one in zip(targets, traces, strict=True):
             write(one, target)

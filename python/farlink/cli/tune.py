@@ -119,11 +119,11 @@ def _say(made: Table) -> None:
         note(f"{'note' if finding.is_harmless else 'warning'}: not monotone: {finding}")
     for remark in made.remarks:
         note(f"note: {remark}")
-    for (share, flows, _), found in groupby(made.rows, key=lambda row: (row.share, row.flows, row.step)):
-        step = list(found)
-        if step[-1].reason:
-            where = f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}, up to {step[-1].cn0_dbhz:g} dBHz"
-            note(f"note: {where}: no transmission: {step[-1].reason}")
+    for place, rows in made.chosen():
+        for _, found in groupby(rows, key=lambda row: row.step):
+            last = list(found)[-1]
+            if last.reason:
+                note(f"note: {place}, up to {last.cn0_dbhz:g} dBHz: no transmission: {last.reason}")
 
 
 def _pictures(asked: list[str]) -> list[tuple[str, Path]]:

@@ -11,6 +11,7 @@
 - `table`, `guard`: the look-up table, its thresholds, and whether it is monotone
 - `files`: tables as CSV, JSON and TOML
 - `reader`: the setting for a C/N0, a share of the carrier and a number of flows
+- `path_reader`: the table of a path, from one over several round trips and buffers
 """
 
 from farlink.lazy import modules

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import product
 from typing import Any
 
 from farlink.tune.evaluate import Rated, best, rated
@@ -44,7 +45,8 @@ def candidate_points(
     Returns
     -------
     list of dict
-        With the keys `COLUMNS`; from the slowest to the fastest point of a condition.
+        With the keys `COLUMNS`, and of a study of several paths `round_trip_s` and `buffer_bdp`; from the slowest to the
+        fastest point of a condition.
     """
     rows = []
     for share in study.shares_of(modem):
@@ -52,22 +54,28 @@ def candidate_points(
             found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
         steps = [{id(point) for point in staircase(every)} for every in found]
         kept = [_kept(every, on) for every, on in zip(found, steps, strict=True)]
-        for flows in sorted(study.flows):
+        for flows, path in product(sorted(study.flows), study.paths):
             with watch(f"goodput, {flows} flows, share {share:g}") as progress:
                 judged = rated(
                     [point for row in kept for point in row],
                     name=goodput or study.goodput,
                     flows=flows,
-                    path=study.path,
+                    path=path,
                     precision=study.simulated,
                     progress=progress,
                 )
             values = {id(one.point): one for one in judged}
+            where = {"round_trip_s": path.round_trip_s, "buffer_bdp": path.buffer_bdp} if len(study.paths) > 1 else {}
             for row, on in zip(kept, steps, strict=True):
                 reached = [values[id(point)] for point in row]
                 top = best(reached)
                 rows += [
-                    {**_cells(one, flows, study.precision.level), "is_on_staircase": id(one.point) in on, "is_best": one is top}
+                    {
+                        **_cells(one, flows, study.precision.level),
+                        "is_on_staircase": id(one.point) in on,
+                        "is_best": one is top,
+                        **where,
+                    }
                     for one in reached
                 ]
     return rows
@@ -76,7 +84,7 @@ def candidate_points(
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:
     """The rows as CSV, with 1 for true and 0 for false."""
     page = io.StringIO()
-    writer = csv.DictWriter(page, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(page, list(rows[0]) if rows else COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({name: int(value) if isinstance(value, bool) else value for name, value in row.items()})

@@ -17,9 +17,10 @@ def report(table: Table) -> str:
     """The steps of a table: the range where each is the best, its setting, its goodput at its lowest C/N0, its thresholds."""
     scale = scale_for("goodput_bps", [row.information_bps or 0.0 for row in table.rows])
     blocks = [table.title]
-    for (share, flows), rows in groupby(table.rows, key=lambda row: (row.share, row.flows)):
+    for place, rows in table.chosen():
         lines = [_line(list(step), scale) for _, step in groupby(rows, key=lambda row: row.step)]
-        head = f"share {share:g}{_bandwidth(table, share)}, {flows} {'flow' if flows == 1 else 'flows'}"
+        share, comma, rest = place.partition(",")
+        head = f"{share}{_bandwidth(table, rows[0].share)}{comma}{rest}"
         blocks.append(f"{head}\n{columns(_HEAD, lines)}")
     blocks.append(
         f"rates in {scale.unit}, goodput by {table.study['goodput']}; errors and goodput at the lowest C/N0 of a line\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from farlink.intervals import percent
@@ -79,12 +78,12 @@ def _last_share(tuned: Tuned) -> float:
 def _goodput(tuned: Tuned) -> Figure:
     scale = scale_for("goodput_bps", [row.goodput_bps or 0.0 for row in tuned.table.rows])
     drawn = []
-    for (share, flows), rows in groupby(tuned.table.rows, key=lambda row: (row.share, row.flows)):
+    for place, rows in tuned.table.chosen():
         places = [
             (row.cn0_dbhz, (row.goodput_bps or 0.0) * scale.factor, (row.goodput_half_width_bps or 0.0) * scale.factor)
             for row in rows
         ]
-        drawn.append(Line(f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}", places))
+        drawn.append(Line(place, places))
     has_intervals = any(row.goodput_half_width_bps for row in tuned.table.rows)
     intervals = f", {percent(tuned.study.precision.level)} intervals" if has_intervals else ""
     return lines(drawn, x_label=X_LABEL, y_label=f"goodput ({scale.unit}){intervals}")

@@ -6,14 +6,14 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink.errors import TuneError
 from farlink.extras import require
 from farlink.output import whole_file
-from farlink.tune.row import NO_TRANSMISSION, OK, Row
+from farlink.tune.row import CANDIDATE, NO_TRANSMISSION, OK, Row
 from farlink.untrusted import read_text, toml_tables
 
 if TYPE_CHECKING:
@@ -103,10 +103,11 @@ def read_rows(path: str | Path) -> list[Row]:
 
 def _csv(table: Table) -> str:
     page = io.StringIO()
-    writer = csv.DictWriter(page, _COLUMNS, lineterminator="\n")
+    rows = table.to_dict()["rows"]
+    writer = csv.DictWriter(page, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    for row in table.rows:
-        writer.writerow({name: "" if value is None else value for name, value in asdict(row).items()})
+    for row in rows:
+        writer.writerow({name: "" if value is None else value for name, value in row.items()})
     return page.getvalue()
 
 
@@ -160,8 +161,9 @@ def _row(path: Path, number: int, data: Any) -> Row:
         is_right = isinstance(value, str) if name in _TEXT else isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not is_right:
             raise TuneError(f"{path}: row {number}: {name} is {value!r}", _REMEDY)
-    if data["status"] not in (OK, NO_TRANSMISSION):
-        raise TuneError(f"{path}: row {number}: status is {data['status']!r}", f"it is {OK!r} or {NO_TRANSMISSION!r}")
+    if data["status"] not in (statuses := (OK, NO_TRANSMISSION, CANDIDATE)):
+        known = ", ".join(repr(one) for one in statuses)
+        raise TuneError(f"{path}: row {number}: status is {data['status']!r}", f"it is one of {known}")
     return Row(**{name: value for name, value in data.items() if value is not None})
 
 

@@ -32,10 +32,13 @@ class Goodput:
         What it is.
     of
         Computes it.
+    uses_buffer
+        Whether it depends on the room in the queue.
     """
 
     title: str
     of: Callable[[Offered, Progress | None], Found]
+    uses_buffer: bool = True
 
 
 @checked_arguments
@@ -155,10 +158,10 @@ def _selection(offered: Offered, progress: Progress | None) -> Found:
 
 
 GOODPUT = {
-    "relation": Goodput("relation (1) of Celandroni et al.", _relation),
+    "relation": Goodput("relation (1) of Celandroni et al.", _relation, uses_buffer=False),
     "padhye": Goodput("the full model of Padhye et al.", _padhye(padhye.throughput)),
     "padhye-approximate": Goodput("the approximate model of Padhye et al.", _padhye(padhye.send_rate_approximate)),
-    "mathis": Goodput("the law of the inverse square root", _mathis),
+    "mathis": Goodput("the law of the inverse square root", _mathis, uses_buffer=False),
     "fluid": Goodput("the fluid engine, Reno", _reno),
     "selection": Goodput("relation (1) below half of the rate, the fluid engine above", _selection),
     "packet": Goodput("the packet engine, Reno", packet_goodput),

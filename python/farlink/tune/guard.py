@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from farlink.tune.row import NO_TRANSMISSION, Row
+from farlink.tune.row import CANDIDATE, NO_TRANSMISSION, Row
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Finding:
         Why.
     is_harmless
         Whether the reason is one that a table may have: goodput does not fall beyond what is known of it.
+    round_trip_s, buffer_bdp
+        Path of the row, in a table of several.
     """
 
     share: float
@@ -35,11 +37,15 @@ class Finding:
     after: float | str
     reason: str
     is_harmless: bool
+    round_trip_s: float | None = None
+    buffer_bdp: float | None = None
 
     def __str__(self) -> str:
         """In one sentence."""
         values = f"{_shown(self.before)} to {_shown(self.after)}"
-        return f"share {self.share:g}, {self.flows} flows, {self.cn0_dbhz:g} dBHz: {self.what} from {values}: {self.reason}"
+        path = "" if self.round_trip_s is None else f", round trip {self.round_trip_s:g} s, buffer {self.buffer_bdp:g} BDP"
+        where = f"share {self.share:g}, {self.flows} flows{path}, {self.cn0_dbhz:g} dBHz"
+        return f"{where}: {self.what} from {values}: {self.reason}"
 
 
 def guard(rows: Sequence[Row]) -> list[Finding]:
@@ -48,11 +54,11 @@ def guard(rows: Sequence[Row]) -> list[Finding]:
     Parameters
     ----------
     rows
-        By share, number of connections and C/N0, ascending.
+        By share, number of connections, path and C/N0, ascending; candidates are passed over.
     """
     findings: list[Finding] = []
-    for _, entry in groupby(rows, key=lambda row: (row.share, row.flows)):
-        findings += _guard_entry(list(entry))
+    for _, entry in groupby(rows, key=lambda row: row.entry):
+        findings += _guard_entry([row for row in entry if row.status != CANDIDATE])
     return findings
 
 
@@ -103,7 +109,8 @@ def _why_less(below: Row, row: Row) -> tuple[str, bool]:
 
 
 def _finding(row: Row, what: str, before: float | str, after: float | str, reason: str, *, is_harmless: bool) -> Finding:
-    return Finding(row.share, row.flows, row.cn0_dbhz, what, before, after, reason, is_harmless)
+    path = (row.round_trip_s, row.buffer_bdp)
+    return Finding(row.share, row.flows, row.cn0_dbhz, what, before, after, reason, is_harmless, *path)
 
 
 def _shown(value: float | str) -> str:

@@ -1,7 +1,4 @@
-"""The setting for a condition, from a look-up table: small, and the same as the reader in Rust (`farlink_core::tuning`).
-
-Only this one is also entered by bandwidth; elsewhere that is to be divided by the carrier's symbol rate.
-"""
+"""The setting for a condition, from a look-up table: small, and the same as the reader in Rust (`farlink_core::tuning`)."""
 
 from __future__ import annotations
 
@@ -82,11 +79,14 @@ class LookUp:
     Raises
     ------
     TuneError
-        If there are none, or a condition occurs twice.
+        If there are none, a condition occurs twice, or they are of several paths.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
         ordered = sorted(rows, key=lambda row: (row.share, row.flows, row.cn0_dbhz))
+        if len({row.path for row in ordered}) > 1:
+            remedy = "read it with farlink.tune.path_reader.PathLookUp, and pick from its on_path(...).lookup"
+            raise TuneError("a look-up table over several round trips or buffers", remedy)
         self._entries = {key: list(entry) for key, entry in groupby(ordered, key=lambda row: (row.share, row.flows))}
         if not self._entries:
             raise TuneError("a look-up table without rows", "make one with: farlink tune STUDY.toml -o table.csv")
@@ -138,7 +138,7 @@ class LookUp:
             TCP connections. If the table has no such number and the carrier is shared in time, one connection on so much
             smaller a share stands for them, as Celandroni's section V has it; otherwise the nearest number in ratio.
         current
-            What was picked before: of another share or number of connections it does not count.
+            What was picked before: of another share, number of connections or path it does not count.
 
         Raises
         ------
@@ -218,7 +218,7 @@ def _step(at: float, entry: list[Row], known: int | None) -> int:
 
 
 def _is_of(row: Row, entry: list[Row]) -> bool:
-    return (row.share, row.flows) == (entry[0].share, entry[0].flows)
+    return row.entry == entry[0].entry
 
 
 def _distance(row: Row, at: float) -> float:

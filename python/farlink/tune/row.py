@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from farlink.tune.evaluate import Rated
     from farlink.tune.modem import Setting
 
-OK, NO_TRANSMISSION = "ok", "no transmission"
+OK, NO_TRANSMISSION, CANDIDATE = "ok", "no transmission", "candidate"
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,13 @@ class Row:
     cn0_dbhz
         Carrier power over noise density.
     status
-        ``"ok"``, or ``"no transmission"``: then everything that a setting has is None.
+        ``"ok"``, or ``"no transmission"``: then everything that a setting has is None. Of tables over several paths also
+        ``"candidate"``: a setting that may be used here and is set at this C/N0 on another path; readers interpolate it.
     step
-        Neighbouring rows of the same setting have the same number, from 0.
+        Neighbouring rows of the same setting have the same number, from 0; -1 of a candidate.
     down_dbhz, up_dbhz
-        C/N0 below which the modem leaves this step, and at which it enters it; None for the lowest step.
+        C/N0 below which the modem leaves this step, and at which it enters it; None for the lowest step. Of a candidate: of a
+        step that would begin here.
     symbol_rate_hz, modulation, family, code
         The setting.
     segment_bytes
@@ -48,6 +50,8 @@ class Row:
         ``"tdma"`` or ``"scpc"``.
     reason
         Why there is no transmission; empty otherwise.
+    round_trip_s, buffer_bdp
+        The path that it is for, as in `farlink.tune.offered.Path`; None in a table of one path.
     """
 
     share: float
@@ -69,6 +73,8 @@ class Row:
     goodput_half_width_bps: float | None = None
     access: str = "tdma"
     reason: str = ""
+    round_trip_s: float | None = None
+    buffer_bdp: float | None = None
 
     @classmethod
     def of(cls, rated: Rated, flows: int, access: str) -> Row:
@@ -98,8 +104,29 @@ class Row:
         return cls(share, flows, cn0_dbhz, NO_TRANSMISSION, access=access, reason=reason)
 
     @property
+    def path(self) -> tuple[float, float] | None:
+        """Round trip in s and buffer in bandwidth-delay products, if the table has several paths."""
+        return None if self.round_trip_s is None or self.buffer_bdp is None else (self.round_trip_s, self.buffer_bdp)
+
+    @property
+    def entry(self) -> tuple[float, int, tuple[float, float]]:
+        """Share, number of connections and path: rows that are alike in them are one list over C/N0."""
+        return self.share, self.flows, self.path or (0.0, 0.0)
+
+    @property
+    def place(self) -> str:
+        """Share, number of connections and path in words."""
+        on = f", round trip {self.round_trip_s:g} s, buffer {self.buffer_bdp:g} BDP" if self.path else ""
+        return f"share {self.share:g}, {self.flows} {'flow' if self.flows == 1 else 'flows'}{on}"
+
+    @property
+    def setting(self) -> tuple[object, ...]:
+        """What the modem is set to."""
+        return self.symbol_rate_hz, self.modulation, self.code, self.segment_bytes
+
+    @property
     def _key(self) -> tuple[object, ...]:
-        return self.status, self.symbol_rate_hz, self.modulation, self.code, self.segment_bytes
+        return self.status, *self.setting
 
     def differs_from(self, other: Row) -> bool:
         """Whether the modem is set otherwise there."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 from farlink.errors import TuneError
 from farlink.near_names import instead
@@ -28,6 +30,10 @@ from farlink.tune.offered import Path as NetworkPath
 from farlink.tune.offered import Precision
 
 _MOST_CONDITIONS = 10_000
+# A table of so many takes some 200 MB as JSON.
+_MOST_ROWS = 500_000
+
+Several = Annotated[tuple[Positive, ...], Field(min_length=1)]
 
 
 class Usable(Description):
@@ -96,9 +102,9 @@ class Study(Description):
     families
         Families of codes to choose from; all by default.
     round_trip_s
-        Round trip without the time that a segment takes to be sent.
+        Round trip without the time that a segment takes to be sent; or several, for a table that is entered by it.
     buffer_bdp
-        Room in the queue, over what the link carries in a round trip.
+        Room in the queue, over what the link carries in a round trip; or several.
     segments_per_ack
         Segments that an acknowledgement answers.
     goodput
@@ -122,8 +128,8 @@ class Study(Description):
     bandwidths_hz: tuple[Positive, ...] | None = Field(default=None, min_length=1)
     flows: tuple[Count, ...] = Field(default=(1,), min_length=1)
     families: tuple[Text, ...] | None = Field(default=None, min_length=1)
-    round_trip_s: Positive = 0.5
-    buffer_bdp: Positive = 1.0
+    round_trip_s: Positive | Several = 0.5
+    buffer_bdp: Positive | Several = 1.0
     segments_per_ack: Count = 1
     goodput: Text = "relation"
     tolerance: NotNegative = 0.005
@@ -139,9 +145,19 @@ class Study(Description):
             raise ValueError(f"cn0_step_db = {self.cn0_step_db:g} makes too many conditions; 0.1 or 1 is usual")
         if self.bandwidths_hz is not None and "shares" in self.model_fields_set:
             raise ValueError("shares and bandwidths_hz are both given; give one of them")
-        for name, values in (("shares", self.shares), ("bandwidths_hz", self.bandwidths_hz or ()), ("flows", self.flows)):
+        axes: dict[str, tuple[float, ...]] = {
+            "shares": self.shares,
+            "bandwidths_hz": self.bandwidths_hz or (),
+            "flows": self.flows,
+            "round_trip_s": _each(self.round_trip_s),
+            "buffer_bdp": _each(self.buffer_bdp),
+        }
+        for name, values in axes.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{name}: a value is given twice; give each once")
+        count = len(self.cn0_dbhz) * len(self.bandwidths_hz or self.shares) * len(self.flows) * len(self.paths)
+        if count > _MOST_ROWS:
+            raise ValueError(f"the table has {count:,} conditions, and at most {_MOST_ROWS:,} are tuned; give fewer values")
         return self
 
     @property
@@ -179,9 +195,19 @@ class Study(Description):
         return Precision(self.precision.ci, self.precision.level)
 
     @property
+    def paths(self) -> list[NetworkPath]:
+        """Paths of connections other than the link: each round trip with each buffer, ascending."""
+        each = product(sorted(_each(self.round_trip_s)), sorted(_each(self.buffer_bdp)))
+        return [NetworkPath(round_trip_s, buffer_bdp, self.segments_per_ack) for round_trip_s, buffer_bdp in each]
+
+    @property
     def path(self) -> NetworkPath:
-        """The path of connections other than the link."""
-        return NetworkPath(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
+        """The path of pictures of one: the first round trip and buffer that are given."""
+        return NetworkPath(_each(self.round_trip_s)[0], _each(self.buffer_bdp)[0], self.segments_per_ack)
+
+
+def _each(value: float | tuple[float, ...]) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def load(path: str | Path) -> tuple[Study, Modem]:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from farlink.tune.evaluate import Rated, best, rated
+from farlink.tune.goodput import GOODPUT
 from farlink.tune.guard import Finding, guard
 from farlink.tune.modem import Modem
+from farlink.tune.offered import Path
 from farlink.tune.points import Point, points
-from farlink.tune.row import NO_TRANSMISSION, OK, Row
+from farlink.tune.row import CANDIDATE, NO_TRANSMISSION, OK, Row
 from farlink.tune.staircase import candidates
 from farlink.tune.study import Study, Thresholds
 
 Told = Callable[[int, int], None]
 # Called with a title; returns a context whose value is called with the work done and planned.
 Watch = Callable[[str], AbstractContextManager[Told]]
+# Columns of tables over several paths only.
+PATH_COLUMNS = ("round_trip_s", "buffer_bdp")
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Table:
     modem
         Likewise.
     rows
-        By share, number of connections and C/N0, in this order and ascending.
+        By share, number of connections, path and C/N0, in this order and ascending; candidates after the row of their C/N0.
     findings
         The points at which it is not monotone, and why.
     remarks
@@ -54,15 +59,26 @@ class Table:
         return {
             "farlink": __version__,
             "kind": "tuning table",
-            "format": 1,
+            "format": 1 if self.rows[0].path is None else 2,
             "title": self.title,
             "study": self.study,
             "modem": self.modem,
             "is_monotone": not self.findings,
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [_of_one_path(asdict(one)) for one in self.findings],
             "remarks": list(self.remarks),
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [_of_one_path(asdict(row)) for row in self.rows],
         }
+
+    def chosen(self) -> list[tuple[str, list[Row]]]:
+        """Each share, number of connections and path in words, with its rows over C/N0 less the candidates."""
+        each = groupby(self.rows, key=lambda row: row.entry)
+        lists = [[row for row in entry if row.status != CANDIDATE] for _, entry in each]
+        return [(entry[0].place, entry) for entry in lists]
+
+
+def _of_one_path(data: dict[str, Any]) -> dict[str, Any]:
+    """Without the path, if it is not said: such files are as they were before tables had several."""
+    return data if data["round_trip_s"] is not None else {name: data[name] for name in data if name not in PATH_COLUMNS}
 
 
 def tune(
@@ -99,16 +115,55 @@ def tune(
         usable = [candidates([one for one in row if one.loss <= study.usable.loss]) for row in found]
         flat = [point for row in usable for point in row]
         for flows in sorted(study.flows):
+            judged = []
             with watch(f"goodput by {name}, {flows} flows, share {share:g}") as progress:
-                judged = rated(flat, name=name, flows=flows, path=study.path, precision=study.simulated, progress=progress)
-            values = {id(one.point): one for one in judged}
-            kept = [[values[id(point)] for point in row] for row in usable]
-            entry, chosen = _entry(study, modem, share, flows, found, kept)
-            rows += entry
-            remarks += _beyond(modem, chosen, share, flows)
+                for at, path in enumerate(study.paths):
+                    part = _part(progress, at, len(study.paths))
+                    every = rated(flat, name=name, flows=flows, path=path, precision=study.simulated, progress=part)
+                    values = {id(one.point): one for one in every}
+                    judged.append([[values[id(point)] for point in row] for row in usable])
+            entries = [_entry(study, modem, share, flows, found, kept) for kept in judged]
+            remarks += _beyond(modem, [point for _, chosen in entries for point in chosen], share, flows)
+            rows += entries[0][0] if len(study.paths) == 1 else _over_paths(study, modem, judged, [one for one, _ in entries])
+    remarks += _alike(study, name)
     # Of shares and bandwidths what the study has.
     described = study.model_dump(mode="json", exclude={"shares" if study.bandwidths_hz else "bandwidths_hz"})
     return Table(study.title, {**described, "goodput": name}, modem.model_dump(mode="json"), rows, guard(rows), tuple(remarks))
+
+
+def _part(progress: Told, at: int, count: int) -> Told:
+    """Progress of one of several equal parts."""
+    return lambda done, total: progress(at * total + done, count * total)
+
+
+def _alike(study: Study, name: str) -> list[str]:
+    if len({path.buffer_bdp for path in study.paths}) == 1 or GOODPUT[name].uses_buffer:
+        return []
+    return [f"goodput by {name} does not depend on the buffer: rows of all buffers are alike"]
+
+
+def _over_paths(
+    study: Study, modem: Modem, judged: Sequence[Sequence[Sequence[Rated]]], entries: Sequence[Sequence[Row]]
+) -> list[Row]:
+    """Rows of all paths with their candidates: what is set at a C/N0 on any path, wherever it may be used.
+
+    A reader needs the goodput of a setting on all paths around its own, also on those where another one is set.
+    """
+    at_cn0 = zip(*entries, strict=True)
+    wanted = [{row.setting for row in rows if row.status == OK} for rows in at_cn0]
+    found: list[Row] = []
+    for path, kept, entry in zip(study.paths, judged, entries, strict=True):
+        for settings, every, row in zip(wanted, kept, entry, strict=True):
+            down, up = _ends(row.cn0_dbhz, study.thresholds)
+            others = [Row.of(one, row.flows, modem.access) for one in every if one.goodput_bps > study.usable.goodput_bps]
+            is_wanted = [one for one in others if one.setting in settings and one.setting != row.setting]
+            candidates_here = [replace(one, status=CANDIDATE, step=-1, down_dbhz=down, up_dbhz=up) for one in is_wanted]
+            found += [_on(one, path) for one in (row, *candidates_here)]
+    return found
+
+
+def _on(row: Row, path: Path) -> Row:
+    return replace(row, round_trip_s=path.round_trip_s, buffer_bdp=path.buffer_bdp)
 
 
 def _entry(
@@ -135,11 +190,13 @@ def _beyond(modem: Modem, used: Sequence[Point], share: float, flows: int) -> li
         setting, end = point.setting, modem.known_to_dbhz(point.setting, share=share)
         if point.cn0_dbhz > end + 1e-6:
             name = f"{setting.modulation} {setting.code_name}, {setting.segment_bytes} bytes"
-            above.setdefault(name, (end, []))[1].append(point.cn0_dbhz)
+            places = above.setdefault(name, (end, []))[1]
+            if point.cn0_dbhz not in places:
+                places.append(point.cn0_dbhz)
     where = f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}"
     return [
         f"{where}, {_span(cn0)} dBHz: {name} was measured up to {end:.6g} dBHz only; its error rate there is used above"
-        for name, (end, cn0) in above.items()
+        for name, (end, cn0) in ((name, (end, sorted(cn0))) for name, (end, cn0) in above.items())
     ]
 
 
@@ -174,10 +231,15 @@ def _with_thresholds(rows: list[Row], thresholds: Thresholds) -> list[Row]:
     for at, row in enumerate(rows):
         if at and row.differs_from(rows[at - 1]):
             step += 1
-            down = round(row.cn0_dbhz + thresholds.margin_db, 9)
-            up = round(down + thresholds.hysteresis_db, 9)
+            down, up = _ends(row.cn0_dbhz, thresholds)
         numbered.append(replace(row, step=step, down_dbhz=down, up_dbhz=up))
     return numbered
+
+
+def _ends(cn0_dbhz: float, thresholds: Thresholds) -> tuple[float, float]:
+    """C/N0 below which a step that begins here is left, and at which it is entered."""
+    down = round(cn0_dbhz + thresholds.margin_db, 9)
+    return down, round(down + thresholds.hysteresis_db, 9)
 
 
 __all__ = ["NO_TRANSMISSION", "OK", "Row", "Table", "tune"]

@@ -3,13 +3,17 @@
 //! A table is read once ([`Table::from_json`]). Then [`Table::pick`] is called with each new measurement and the previous choice,
 //! so that a modem at the boundary of two settings does not switch back and forth. Its behaviour is that of the reader in Python
 //! (`farlink.tune.reader`), tested with the same vectors.
+//!
+//! A table over several round trips and buffers is a [`PathTable`], of which [`PathTable::on_path`] makes the [`Table`] of a path.
 
+mod path;
 mod row;
 
 use std::fmt;
 
 use serde::Deserialize;
 
+pub use path::{Axis, NoPath, OutsideTable, Path, PathTable};
 pub use row::{Access, Row, Status};
 
 /// A look-up table.
@@ -45,8 +49,12 @@ pub struct Standing {
     pub share: f64,
     /// Its number of flows.
     pub flows: u32,
+    /// Its round trip, in a table that [`PathTable::on_path`] has made.
+    pub round_trip_s: Option<f64>,
+    /// Its buffer; likewise.
+    pub buffer_bdp: Option<f64>,
     /// Its step.
-    pub step: u32,
+    pub step: i32,
 }
 
 /// The setting for a modem.
@@ -61,7 +69,8 @@ pub struct Pick<'a> {
 impl Pick<'_> {
     /// The present setting, for the next [`Table::pick`].
     pub fn standing(&self) -> Standing {
-        Standing { share: self.row.share, flows: self.row.flows, step: self.row.step }
+        let Row { share, flows, round_trip_s, buffer_bdp, step, .. } = *self.row;
+        Standing { share, flows, round_trip_s, buffer_bdp, step }
     }
 }
 
@@ -137,6 +146,46 @@ pub enum TableError {
         /// Number of flows of the rows.
         flows: u32,
     },
+    /// The rows are of several paths.
+    #[error("a look-up table over several round trips or buffers; read it as a PathTable")]
+    SeveralPaths,
+    /// The rows are of one path.
+    #[error("a look-up table of one path; read it as a Table")]
+    OnePath,
+    /// Paths differ in their conditions.
+    #[error(
+        "share {share}, {flows} flows: a path lacks a condition that another one has; write the table again with farlink tune"
+    )]
+    Grid {
+        /// Share of the rows.
+        share: f64,
+        /// Number of flows of the rows.
+        flows: u32,
+    },
+    /// A setting has no goodput to interpolate.
+    #[error(
+        "share {share}, {flows} flows, {cn0_dbhz} dBHz: a setting without a goodput above 0; write the table again with farlink tune"
+    )]
+    Goodput {
+        /// Share of the row.
+        share: f64,
+        /// Number of flows of the row.
+        flows: u32,
+        /// C/N0 of the row.
+        cn0_dbhz: f64,
+    },
+    /// A step begins between paths where no row of the table says its thresholds.
+    #[error(
+        "share {share}, {flows} flows, {cn0_dbhz} dBHz: a step begins there that has no thresholds; write the table again with farlink tune"
+    )]
+    Thresholds {
+        /// Share of the row.
+        share: f64,
+        /// Number of flows of the row.
+        flows: u32,
+        /// C/N0 of the row.
+        cn0_dbhz: f64,
+    },
     /// A number is out of its range.
     #[error(
         "a row with C/N0 {cn0_dbhz} dBHz, share {share} and {flows} flows; give finite numbers, a share above 0, 1 flow or more"
@@ -158,6 +207,17 @@ pub enum TableError {
     .0.cn0_dbhz, .0.share, .0.flows
 )]
 pub struct NoCondition(pub Condition);
+
+/// Why a bandwidth is no share of the carrier.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NoShare {
+    /// The bandwidth is not above 0.
+    #[error("a bandwidth of {0}; give symbols per second, above 0")]
+    OutOfRange(f64),
+    /// The table has not one symbol rate.
+    #[error("a bandwidth, and the table has settings of {0:?} symbol/s, not of one symbol rate; give a share")]
+    SymbolRates(Vec<f64>),
+}
 
 /// The part of a file that is used.
 #[derive(Deserialize)]
@@ -181,6 +241,9 @@ impl Table {
     pub fn new(mut rows: Vec<Row>) -> Result<Table, TableError> {
         if rows.is_empty() {
             return Err(TableError::Empty);
+        }
+        if rows.iter().any(|row| row.path() != rows[0].path()) {
+            return Err(TableError::SeveralPaths);
         }
         if let Some(row) =
             rows.iter().find(|row| !(row.cn0_dbhz.is_finite() && is_positive(row.share) && row.flows > 0))
@@ -215,7 +278,7 @@ impl Table {
     ///
     /// A modem without a setting gets the highest step whose `down_dbhz` is reached. A modem with a setting (`current`) keeps it
     /// until C/N0 falls below its `down_dbhz`, or reaches the `up_dbhz` of a higher step. `current` is ignored if it belongs to
-    /// another share or number of flows than those now used.
+    /// another share, number of flows or path than those now used.
     ///
     /// The share used is the nearest in ratio. If the table does not have the number of flows and the carrier is shared in time,
     /// one flow on a correspondingly smaller share is used instead (Celandroni, Ferro and Potorti, section V); otherwise the
@@ -235,9 +298,40 @@ impl Table {
             warnings.push(Warning::CarrierToNoise { asked_dbhz: cn0_dbhz, low_dbhz, high_dbhz });
         }
         let at = cn0_dbhz.clamp(low_dbhz, high_dbhz);
-        let known = current.filter(|known| known.share == entry.share && known.flows == entry.flows);
+        let path = (entry.rows[0].round_trip_s, entry.rows[0].buffer_bdp);
+        let is_of = |known: &Standing| {
+            (known.share, known.flows, known.round_trip_s, known.buffer_bdp)
+                == (entry.share, entry.flows, path.0, path.1)
+        };
+        let known = current.filter(is_of);
         let row = entry.nearest(entry.step(at, known.map(|known| known.step)), at);
         Ok(Pick { row, warnings })
+    }
+
+    /// The share of the carrier that an allotted bandwidth is, for [`Condition::share`]. Celandroni's section V enters the table so.
+    ///
+    /// The bandwidth is in symbols per second; that of a carrier with a roll-off `a` is the occupied bandwidth over 1 + `a`.
+    ///
+    /// # Errors
+    /// If the bandwidth is not above 0, or the table's settings do not all have the same symbol rate.
+    pub fn share_of_bandwidth(&self, bandwidth_hz: f64) -> Result<f64, NoShare> {
+        if !is_positive(bandwidth_hz) {
+            return Err(NoShare::OutOfRange(bandwidth_hz));
+        }
+        let mut rates: Vec<f64> =
+            self.entries.iter().flat_map(|entry| &entry.rows).filter_map(|row| row.symbol_rate_hz).collect();
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        match rates[..] {
+            [rate] => Ok(bandwidth_hz / rate),
+            _ => Err(NoShare::SymbolRates(rates)),
+        }
+    }
+
+    /// The rows from which [`Table::pick`] takes one for exactly this share and number of flows, by C/N0; none if it has not got them.
+    pub fn rows(&self, share: f64, flows: u32) -> impl Iterator<Item = &Row> {
+        let entries = self.entries.iter().filter(move |entry| entry.share == share && entry.flows == flows);
+        entries.flat_map(|entry| &entry.rows)
     }
 
     fn entry(&self, share: f64, flows: u32, warnings: &mut Vec<Warning>) -> &Entry {
@@ -263,7 +357,7 @@ impl Table {
 
 impl Entry {
     /// The step for a C/N0, for a modem whose present step is `known`.
-    fn step(&self, at_dbhz: f64, known: Option<u32>) -> u32 {
+    fn step(&self, at_dbhz: f64, known: Option<i32>) -> i32 {
         let highest = |threshold: fn(&Row) -> Option<f64>| {
             let reached = |row: &&Row| threshold(row).is_none_or(|threshold| at_dbhz >= threshold);
             self.rows.iter().filter(reached).map(|row| row.step).max().unwrap_or(self.rows[0].step)
@@ -276,7 +370,7 @@ impl Entry {
     }
 
     /// The row of a step that is nearest below a C/N0; the lowest one if all are above.
-    fn nearest(&self, step: u32, at_dbhz: f64) -> &Row {
+    fn nearest(&self, step: i32, at_dbhz: f64) -> &Row {
         let of_step = || self.rows.iter().filter(move |row| row.step == step);
         let below = of_step().rfind(|row| row.cn0_dbhz <= at_dbhz);
         below.or_else(|| of_step().next()).unwrap_or(&self.rows[0])

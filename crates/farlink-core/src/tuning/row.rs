@@ -13,9 +13,9 @@ pub struct Row {
     pub cn0_dbhz: f64,
     /// Whether there is a transmission.
     pub status: Status,
-    /// Number of the step, from 0; neighbouring rows of the same setting have the same one.
-    pub step: u32,
-    /// C/N0 below which the modem leaves this step, in dBHz; `None` for the lowest.
+    /// Number of the step, from 0; neighbouring rows of the same setting have the same one. -1 of a candidate.
+    pub step: i32,
+    /// C/N0 below which the modem leaves this step, in dBHz; `None` for the lowest. Of a candidate: of a step that would begin here.
     #[serde(default)]
     pub down_dbhz: Option<f64>,
     /// C/N0 at which the modem enters this step, in dBHz.
@@ -48,12 +48,55 @@ pub struct Row {
     /// Goodput of all connections together, in bit/s.
     #[serde(default)]
     pub goodput_bps: Option<f64>,
+    /// Half-width of its interval, in bit/s; 0 if it is by a closed form.
+    #[serde(default)]
+    pub goodput_half_width_bps: Option<f64>,
     /// How the carrier is shared.
     #[serde(default)]
     pub access: Access,
     /// Why there is no transmission; empty otherwise.
     #[serde(default)]
     pub reason: String,
+    /// Round trip of the path, without the time that a segment takes to be sent, in s; `None` in a table of one path.
+    #[serde(default)]
+    pub round_trip_s: Option<f64>,
+    /// Room in the queue of the path, in bandwidth-delay products; likewise.
+    #[serde(default)]
+    pub buffer_bdp: Option<f64>,
+}
+
+impl Row {
+    /// Round trip in s and buffer in bandwidth-delay products, if the table has several paths.
+    pub(super) fn path(&self) -> Option<(f64, f64)> {
+        self.round_trip_s.zip(self.buffer_bdp)
+    }
+
+    /// Whether the modem is set to the same.
+    pub(super) fn is_set_as(&self, other: &Row) -> bool {
+        self.symbol_rate_hz == other.symbol_rate_hz
+            && self.modulation == other.modulation
+            && self.code == other.code
+            && self.segment_bytes == other.segment_bytes
+    }
+
+    /// The row of a condition at which nothing is sent.
+    pub(super) fn of_nothing(like: &Row, reason: String) -> Row {
+        Row {
+            status: Status::NoTransmission,
+            symbol_rate_hz: None,
+            modulation: None,
+            family: None,
+            code: None,
+            segment_bytes: None,
+            information_bps: None,
+            ber: None,
+            loss: None,
+            goodput_bps: None,
+            goodput_half_width_bps: None,
+            reason,
+            ..like.clone()
+        }
+    }
 }
 
 /// Whether there is a transmission.
@@ -65,6 +108,9 @@ pub enum Status {
     /// No transmission.
     #[serde(rename = "no transmission")]
     NoTransmission,
+    /// In a table over several paths: a setting that may be used here, and is set at this C/N0 on another path.
+    #[serde(rename = "candidate")]
+    Candidate,
 }
 
 /// The access method of a carrier.
