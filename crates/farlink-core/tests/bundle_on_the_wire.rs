@@ -118,7 +118,7 @@ fn run(config: &Value, packets: &[Bytes], lines: usize, (loss, drop_after_s): (f
     let config: BundleConfig = serde_json::from_value(config.clone()).unwrap();
     let rate = serde_json::from_value(json!(RATE * 8.0)).unwrap();
     let delay = serde_json::from_value(json!(DELAY.as_secs_f64())).unwrap();
-    let of_lines: Vec<LineConfig> = config.resolve(&rate, &delay).unwrap();
+    let of_lines: Vec<LineConfig> = config.resolve([&rate; 2], &delay).unwrap();
     let numbering = config.framing().numbering;
     let mut sender = Sender::new(&config, &of_lines, QueueLimit::Unlimited);
     let line = || Line { is_up: true, free_at: Time::ZERO, frames: VecDeque::new() };

@@ -16,8 +16,8 @@ fn lines(config: &BundleConfig, of: &[(f64, f64)]) -> Vec<LineConfig> {
     config.lines = None;
     let member = |&(rate, delay): &(f64, f64)| json!({ "rate_bps": rate, "delay_s": delay });
     config.members = serde_json::from_value(of.iter().map(member).collect()).unwrap();
-    let (rate, delay) = (json!(1), json!(0));
-    config.resolve(&serde_json::from_value(rate).unwrap(), &serde_json::from_value(delay).unwrap()).unwrap()
+    let (rate, delay) = (serde_json::from_value(json!(1)).unwrap(), serde_json::from_value(json!(0)).unwrap());
+    config.resolve([&rate; 2], &delay).unwrap()
 }
 
 fn bundle(config: &Value, of: &[(f64, f64)], limit: QueueLimit, seed: u64) -> EmulatedBundle<Virtual> {
@@ -259,6 +259,42 @@ fn a_full_receiver_gives_up_missing_fragments() {
 
 /// Kinds of lines have modems and calls of their own: lines of the first kind hold one packet and drop every 2 s, the
 /// second is always up.
+/// A member's own return rate comes first, then its rate, then the hop's return rate. Each direction sends at its own.
+#[test]
+fn lines_have_a_rate_in_each_direction() {
+    let config: BundleConfig = serde_json::from_value(json!({
+        "members": [{}, { "rate_bps": 16e3 }, { "return_rate_bps": 1e3 }, { "rate_bps": 32e3, "return_rate_bps": 8e3 }],
+    }))
+    .unwrap();
+    let [there, back] = [json!(2e3), json!(4e3)].map(|rate| serde_json::from_value(rate).unwrap());
+    let delay = serde_json::from_value(json!(0.5)).unwrap();
+    let lines = config.resolve([&there, &back], &delay).unwrap();
+    let rates: Vec<_> = lines.iter().map(|line| [line.rate.get(), line.return_rate.get()]).collect();
+    assert_eq!(rates, [[2e3, 4e3], [16e3, 16e3], [2e3, 1e3], [32e3, 8e3]]);
+    let reversed: Vec<LineConfig> = lines.iter().map(|line| line.reversed()).collect();
+    assert!(
+        reversed
+            .iter()
+            .zip(&rates)
+            .all(|(line, [there, back])| [line.rate.get(), line.return_rate.get()] == [*back, *there])
+    );
+    for (lines, longest_s) in [(&lines, 0.5 + 8.0 * 1010.0 / 2e3), (&reversed, 0.5 + 8.0 * 1010.0 / 1e3)] {
+        let hop = Rng::for_component(1, 0, "hop");
+        let rng = Rng::for_component(1, 0, "bundle");
+        let mut bundle = EmulatedBundle::<Virtual>::new(&config, lines, QueueLimit::Unlimited, rng, &hop);
+        for _ in lines {
+            bundle.send(Time::ZERO, Virtual(1000)).unwrap();
+        }
+        let mut last = Time::ZERO;
+        while bundle.poll_timeout() < Time::NEVER {
+            last = bundle.poll_timeout();
+            bundle.handle_timeout(last);
+            while bundle.poll().is_some() {}
+        }
+        assert!((last.as_secs_f64() - longest_s).abs() < 0.1, "{last:?} {longest_s}");
+    }
+}
+
 #[test]
 fn members_have_settings_of_their_own() {
     let duration = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
@@ -269,7 +305,7 @@ fn members_have_settings_of_their_own() {
     }))
     .unwrap();
     let rate = serde_json::from_value(json!(8e3)).unwrap();
-    let lines = config.resolve(&rate, &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
+    let lines = config.resolve([&rate; 2], &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
     config.check(&lines).unwrap();
     let hop = Rng::for_component(1, 0, "hop");
     let mut bundle =

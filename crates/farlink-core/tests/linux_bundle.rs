@@ -24,7 +24,7 @@ fn eight(calls: &Value, members: &[Value]) -> EmulatedBundle<Virtual> {
     let config = json!({ "members": members, "scheduler": "linux", "tty_bytes": 12288, "calls": calls });
     let config: BundleConfig = serde_json::from_value(config).unwrap();
     let rate = serde_json::from_value(json!(2400)).unwrap();
-    let lines = config.resolve(&rate, &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
+    let lines = config.resolve([&rate; 2], &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
     config.check(&lines).unwrap();
     let hop = Rng::for_component(1, 0, "hop");
     EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "hop.forward"), &hop)
@@ -184,7 +184,7 @@ fn lines_hold_packets_up_to_their_buffers() {
         let config = json!({ "lines": 8, "scheduler": "linux", "tty_bytes": tty_bytes });
         let config: BundleConfig = serde_json::from_value(config).unwrap();
         let rate = serde_json::from_value(json!(2400)).unwrap();
-        let lines = config.resolve(&rate, &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
+        let lines = config.resolve([&rate; 2], &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
         config.check(&lines).unwrap();
         let hop = Rng::for_component(1, 0, "hop");
         let rng = Rng::for_component(1, 0, "hop.forward");
@@ -204,7 +204,7 @@ fn very_fast_lines_keep_accepting_packets() {
         let config = json!({ "lines": 3, "scheduler": "linux", "tty_bytes": 512 });
         let config: BundleConfig = serde_json::from_value(config).unwrap();
         let rate = serde_json::from_value(json!(rate_bps)).unwrap();
-        let lines = config.resolve(&rate, &serde_json::from_value(json!(delay_s)).unwrap()).unwrap();
+        let lines = config.resolve([&rate; 2], &serde_json::from_value(json!(delay_s)).unwrap()).unwrap();
         let hop = Rng::for_component(1, 0, "hop");
         let rng = Rng::for_component(1, 0, "hop.forward");
         let mut bundle = EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, rng, &hop);
@@ -238,7 +238,7 @@ proptest! {
         let config = json!({ "members": members, "scheduler": "linux", "tty_bytes": tty_bytes, "calls": calls });
         let config: BundleConfig = serde_json::from_value(config).unwrap();
         let setting = serde_json::from_value(json!(2400)).unwrap();
-        let lines = config.resolve(&setting, &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
+        let lines = config.resolve([&setting; 2], &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
         config.check(&lines).unwrap();
         let hop = Rng::for_component(seed, 0, "hop");
         let rng = Rng::for_component(seed, 0, "hop.forward");

@@ -406,7 +406,10 @@ const BUNDLES: &[(&str, &str)] = &[
     ("a member's port before a modem without end", "members = [{}, { serial_bytes = 4096 }]"),
     ("a member's ARQ that never ends", "members = [{ arq = { frame_bytes = 60, window_frames = 4, loss = 1 } }]"),
     ("a channel on top", "lines = 8\n[link.channel]\nkind = \"loss\"\nloss = 0.1"),
-    ("another way back", "lines = 8\n[link.return]\nrate_bps = 1000"),
+    ("another channel back", "lines = 8\n[link.return]\nchannel = { kind = \"loss\", loss = 0.1 }"),
+    ("another delay back", "lines = 8\n[link.return]\ndelay_s = 1"),
+    ("a recording as the rate back", "lines = 8\n[link.return]\nrate_bps = { kind = \"rate-trace\", file = \"x\" }"),
+    ("no rate back", "members = [{ return_rate_bps = 0 }]"),
 ];
 
 const CODINGS: &[(&str, &str)] = &[
@@ -520,7 +523,9 @@ fn bundles() {
         let (_, after) = rest.split_once("[transport.sack]").expect("the scenario has a transport");
         format!("{before}[link.bundle]\n{bundle}\n[transport.sack]{after}")
     };
-    let fine = with("members = [{ count = 7 }, { rate_bps = 9600, delay_s = 0.3 }]");
+    let fine = with(
+        "members = [{ count = 7 }, { rate_bps = 9600, return_rate_bps = 1200, delay_s = 0.3 }]\n[link.return]\nrate_bps = 1000",
+    );
     from_toml(&fine).and_then(|scenario| expand(&scenario)).expect("it is fine");
     let mut said: String = BUNDLES.iter().map(|(name, bundle)| refusal(name, &with(bundle))).collect();
     let calls =

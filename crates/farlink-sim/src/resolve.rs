@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use farlink_core::ConfigError;
 use farlink_core::Time;
-use farlink_core::bundle::BundleConfig;
 use farlink_core::channel::{ChannelKind, Prepared, Site};
 use farlink_core::hop::{BundleSetup, HopSetup};
 use farlink_core::link::QueueLimit;
@@ -42,8 +41,18 @@ pub(crate) fn resolve_with(
     let mut back = Vec::new();
     for (name, hop) in &path {
         let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
-        forward.push(resolve_direction(name, &table, &hop.forward(), (traces, duration), channels)?);
-        back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), (traces, duration), channels)?);
+        let bundle = match &hop.bundle {
+            None => None,
+            Some(config) => {
+                let lines = hop.lines(config).map_err(|error| error.within("bundle").within(&table))?;
+                Some(BundleSetup { config: config.clone(), lines })
+            }
+        };
+        let reversed = bundle.as_ref().map(BundleSetup::reversed);
+        let of_time = (traces, duration);
+        forward.push(resolve_direction(name, &table, (&hop.forward(), bundle), of_time, channels)?);
+        let table = format!("{table}.return");
+        back.push(resolve_direction(name, &table, (&hop.back(), reversed), of_time, channels)?);
     }
     back.reverse();
     let flows: Vec<FlowSetup> =
@@ -68,7 +77,7 @@ pub(crate) fn resolve_with(
 fn resolve_direction(
     name: &str,
     table: &str,
-    direction: &Direction<'_>,
+    (direction, bundle): (&Direction<'_>, Option<BundleSetup>),
     (traces, duration): (&dyn TraceSource, Option<Time>),
     channels: &mut Channels,
 ) -> Result<HopSetup, ConfigError> {
@@ -82,7 +91,6 @@ fn resolve_direction(
             channel
         }
     };
-    let bundle = direction.bundle.map(|config| resolve_bundle(config, direction, table)).transpose()?;
     let total = bundle.as_ref().map(|bundle| RateSetting::Constant(bundle.rate()));
     Ok(HopSetup {
         name: name.to_owned(),
@@ -103,12 +111,6 @@ fn resolve_direction(
         channel,
         bundle: bundle.map(Arc::new),
     })
-}
-
-fn resolve_bundle(config: &BundleConfig, direction: &Direction<'_>, table: &str) -> Result<BundleSetup, ConfigError> {
-    let lines =
-        config.resolve(direction.rate, direction.delay).map_err(|error| error.within("bundle").within(table))?;
-    Ok(BundleSetup { config: config.clone(), lines })
 }
 
 fn resolve_gateway(

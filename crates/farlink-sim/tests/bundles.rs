@@ -25,6 +25,32 @@ fn four_lines_give_nearly_four_times_as_much() {
     assert!(four > 3.7 * one && four < 4.0 * one + 1e3, "{one} {four}");
 }
 
+/// The way back is slower: TCP gets what its acknowledgements allow, and a stream of datagrams is not affected. A member's own
+/// return rate has the same effect as the hop's.
+#[test]
+fn a_slow_way_back_holds_up_acknowledgements_only() {
+    let of = |bundle: Value, back: Value| {
+        let mut scenario = over(&bundle);
+        scenario["link"]["return"] = back;
+        goodput_bps(&once(&setup(&scenario), 1))
+    };
+    let even = of(json!({ "lines": 4 }), json!({}));
+    let by_hop = of(json!({ "lines": 4 }), json!({ "rate_bps": 500 }));
+    let by_member = of(json!({ "members": [{ "count": 4, "return_rate_bps": 500 }] }), json!({}));
+    assert_eq!(by_hop, by_member);
+    // About four acknowledgements a second pass; those that the queue drops are covered by later ones.
+    assert!(by_hop < 0.5 * even && by_hop > 0.1 * even, "{by_hop} {even}");
+    let stream = |back: Value| {
+        let mut scenario = over(&json!({ "lines": 4 }));
+        scenario["link"]["return"] = back;
+        scenario["transport"] = json!({ "udp": { "kind": "udp" } });
+        let traffic = json!({ "kind": "cbr", "rate_bps": 2e5, "payload_bytes": 1000 });
+        scenario["flow"] = json!({ "bulk": { "transport": "udp", "traffic": traffic } });
+        goodput_bps(&once(&setup(&scenario), 1))
+    };
+    assert_eq!(stream(json!({})), stream(json!({ "rate_bps": 500 })));
+}
+
 /// Both directions have the same calls: in an outage of all lines no packet passes.
 #[test]
 fn both_ways_drop_together() {

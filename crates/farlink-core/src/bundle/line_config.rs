@@ -5,11 +5,13 @@ use crate::channel::random_duration::RandomDuration;
 use crate::time::Time;
 use crate::units::{BitRate, Count, Seconds};
 
-/// The settings of one line of a bundle, for both directions.
+/// The settings of one line of a bundle, for one direction. Only the rate may differ in the other one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineConfig {
-    /// Rate of the line.
+    /// Rate of the line in this direction.
     pub rate: BitRate,
+    /// Rate in the other direction.
+    pub return_rate: BitRate,
     /// One-way delay of the line.
     pub delay: Seconds,
     /// Room in its modem; `None` means no limit.
@@ -27,10 +29,11 @@ pub struct LineConfig {
 }
 
 impl LineConfig {
-    /// A line without ARQ, of unlimited room, that is always up.
+    /// A line without ARQ, of the same rate both ways and unlimited room, that is always up.
     pub fn new(rate: BitRate, delay: Seconds) -> Self {
         LineConfig {
             rate,
+            return_rate: rate,
             delay,
             modem_bytes: None,
             serial_bytes: None,
@@ -39,6 +42,12 @@ impl LineConfig {
             up: None,
             redial: None,
         }
+    }
+
+    /// The same line in the other direction.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        LineConfig { rate: self.return_rate, return_rate: self.rate, ..self }
     }
 
     /// How much later than packets sent after it over other lines a packet of `packet_bytes` may arrive: the delay, and twice the

@@ -37,12 +37,19 @@ pub struct HopSetup {
 pub struct BundleSetup {
     /// Configuration of the bundle.
     pub config: BundleConfig,
-    /// Configuration of each line.
+    /// Configuration of each line in this direction.
     pub lines: Vec<LineConfig>,
 }
 
 impl BundleSetup {
-    /// Total rate of all lines.
+    /// The same bundle in the other direction.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let lines = self.lines.iter().map(|line| line.reversed()).collect();
+        BundleSetup { config: self.config.clone(), lines }
+    }
+
+    /// Total rate of all lines in this direction.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.lines.iter().map(|line| line.rate.get()).sum::<f64>().min(1e13)).expect("rates are positive")
     }

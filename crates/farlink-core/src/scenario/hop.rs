@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::gateway::{Gateway, SwitchOrTable, switch_or_table};
 use super::service::Service;
 use crate::ConfigError;
-use crate::bundle::BundleConfig;
+use crate::bundle::{BundleConfig, LineConfig};
 use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
 use crate::coding::Coding;
 use crate::link::QueueLimit;
@@ -56,8 +56,8 @@ pub struct Hop {
     #[serde(default, deserialize_with = "switch_or_table", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "SwitchOrTable")]
     pub gateway: Option<Gateway>,
-    /// A bundle of several lines instead of one link, in both directions. `rate_bps` and `delay_s` are then those of each line,
-    /// and the queue is in front of all lines. None by default.
+    /// A bundle of several lines instead of one link, in both directions. `rate_bps`, `return.rate_bps` and `delay_s` are then those
+    /// of each line, and the queue is in front of all lines. None by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<BundleConfig>,
     /// The return direction, where it differs. Rate, delay and queue default to those of the forward direction; the channel and
@@ -135,8 +135,6 @@ pub struct Direction<'a> {
     pub channel: &'a ChannelKind,
     /// Its modulation and coding.
     pub coding: Option<&'a Coding>,
-    /// The bundle of lines instead of one link.
-    pub bundle: Option<&'a BundleConfig>,
 }
 
 impl Direction<'_> {
@@ -197,7 +195,6 @@ impl Hop {
             ordering: self.ordering,
             channel: &self.channel,
             coding: self.coding.as_ref(),
-            bundle: self.bundle.as_ref(),
         }
     }
 
@@ -216,7 +213,6 @@ impl Hop {
             ordering: self.ordering,
             channel: &self.back.channel,
             coding: self.back.coding.as_ref(),
-            bundle: self.bundle.as_ref(),
         }
     }
 
@@ -260,7 +256,6 @@ impl Hop {
             ("ordering", self.ordering != Ordering::Fifo),
             ("ecn_threshold_bytes", self.ecn_threshold_bytes.is_some()),
             ("ecn_threshold_packets", self.ecn_threshold_packets.is_some()),
-            ("return.rate_bps", self.back.rate_bps.is_some()),
             ("return.delay_s", self.back.delay_s.is_some()),
             ("return.processing_s", self.back.processing_s.is_some()),
             ("return.channel", !matches!(self.back.channel, ChannelKind::None(_))),
@@ -274,8 +269,16 @@ impl Hop {
             return Err(ConfigError::new(key, what, format!("remove {key}, or bundle")));
         }
         let refused = |error: ConfigError| error.within("bundle");
-        let lines = bundle.resolve(&self.rate_bps, &self.delay_s).map_err(refused)?;
+        let lines = self.lines(bundle).map_err(refused)?;
         bundle.check(&lines).map_err(refused)
+    }
+
+    /// The lines of this hop's bundle in the forward direction.
+    ///
+    /// # Errors
+    /// If keys of the bundle contradict each other or the hop; paths are relative to the bundle.
+    pub fn lines(&self, bundle: &BundleConfig) -> Result<Vec<LineConfig>, ConfigError> {
+        bundle.resolve([self.forward().rate, self.back().rate], &self.delay_s)
     }
 }
 

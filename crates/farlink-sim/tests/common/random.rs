@@ -69,7 +69,7 @@ fn bundles() -> impl Strategy<Value = Value> {
                 "calls": { "up": random_duration(up), "redial": random_duration(redial), "failure": failure, "retry_s": 1, "primary": primary },
             });
             if has_kinds {
-                let fast = json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "modem_bytes": 3000, "up": random_duration(1.0) });
+                let fast = json!({ "rate_bps": 1e6, "return_rate_bps": 3e5, "delay_s": delay_s + 0.05, "modem_bytes": 3000, "up": random_duration(1.0) });
                 bundle["members"] = json!([{ "count": lines }, fast]);
             } else {
                 bundle["lines"] = lines.into();

@@ -17,8 +17,8 @@ use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
 use crate::units::{BitRate, Count, LineCount, OrNever, PositiveSeconds, Seconds};
 
-/// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps` and `delay_s`
-/// unless `members` gives others. Both directions of the hop use the same lines, so that a dropped call ends both.
+/// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps`,
+/// `return.rate_bps` and `delay_s` unless `members` gives others. Both directions of the hop use the same lines, so that a dropped call ends both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BundleConfig {
@@ -97,9 +97,13 @@ pub struct Member {
     /// Number of lines of this kind.
     #[serde(default = "one")]
     pub count: LineCount,
-    /// Rate of each line in both directions. Defaults to the hop's.
+    /// Rate of each line in the forward direction. Defaults to the hop's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
+    /// Rate of each line in the return direction. Defaults to the member's `rate_bps`, and without that to the hop's
+    /// `return.rate_bps`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_rate_bps: Option<BitRate>,
     /// One-way delay of each line in both directions. Defaults to the hop's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<Seconds>,
@@ -251,18 +255,20 @@ impl Default for BundleConfig {
 }
 
 impl BundleConfig {
-    /// The lines of the bundle, on a hop with this rate and delay.
+    /// The lines of the bundle in the forward direction, on a hop with these rates, there and back, and this delay.
     ///
     /// # Errors
     /// If keys contradict each other or the hop.
-    pub fn resolve(&self, rate: &RateSetting, delay: &DelaySetting) -> Result<Vec<LineConfig>, ConfigError> {
-        let RateSetting::Constant(rate) = rate else {
-            return Err(ConfigError::new(
-                "",
-                "the lines of a bundle have constant rates, and rate_bps is a recording",
-                "give a number as rate_bps",
-            ));
+    pub fn resolve(&self, rates: [&RateSetting; 2], delay: &DelaySetting) -> Result<Vec<LineConfig>, ConfigError> {
+        let constant = |rate: &RateSetting, key: &str| match rate {
+            RateSetting::Constant(rate) => Ok(*rate),
+            RateSetting::Varying(_) => {
+                let what = format!("the lines of a bundle have constant rates, and {key} is a recording");
+                Err(ConfigError::new("", what, format!("give a number as {key}")))
+            }
         };
+        let rate = constant(rates[0], "rate_bps")?;
+        let return_rate = constant(rates[1], "return.rate_bps")?;
         let DelaySetting::Constant(delay) = delay else {
             return Err(ConfigError::new(
                 "",
@@ -272,7 +278,8 @@ impl BundleConfig {
         };
         let calls = self.calls.as_ref();
         let line = |member: Option<&Member>| LineConfig {
-            rate: member.and_then(|member| member.rate_bps).unwrap_or(*rate),
+            rate: member.and_then(|member| member.rate_bps).unwrap_or(rate),
+            return_rate: member.and_then(|member| member.return_rate_bps.or(member.rate_bps)).unwrap_or(return_rate),
             delay: member.and_then(|member| member.delay_s).unwrap_or(*delay),
             modem_bytes: member.and_then(|member| member.modem_bytes).or(self.modem_bytes),
             serial_bytes: member.and_then(|member| member.serial_bytes).or(self.serial_bytes),
