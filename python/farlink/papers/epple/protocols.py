@@ -18,8 +18,11 @@ PAYLOAD_BYTES = 1000
 CORRECTED_BYTES = 8
 """Wrong bytes that the code around a packet corrects in each codeword of 255 bytes; twice as many are parity."""
 UDP_HEADER_BYTES = 8
+COPY_SPACING_S = 0.01
+"""Between the copies of a datagram: longer than most fades."""
 SOURCE_PACKETS, REPAIR_PACKETS = 200, 20
 _CODEWORD_BYTES = 255
+_NUMBER_BYTES = 4
 _BLOCKS_HELD = 3
 _LEAST_QUEUE = 100
 _WINDOW_ROUND_TRIPS = 10
@@ -27,12 +30,13 @@ _WINDOW_ROUND_TRIPS = 10
 _SHARE_OF_RATE = 1 - 1e-6
 
 SETTING = (
-    f"In protocols, headers are without IP: {UDP_HEADER_BYTES} bytes of UDP, 60 with four blocks, else 20. The code in a "
-    f"packet corrects {CORRECTED_BYTES} bytes of each {_CODEWORD_BYTES}; across packets, {REPAIR_PACKETS} repair packets "
-    f"follow {SOURCE_PACKETS}. ARQ, and SCPS-TP without congestion control (also with every packet twice), send at the "
-    "rate of the link with ten round trips of window and more; before the others is a queue that holds a round trip, at "
-    f"least 100 packets, and marks from the middle on. Timers: go-back-N {TCP_TIMER.words}, the rest of ARQ "
-    f"{SR_TIMER.words}, TCP and SCPS-TP RFC 6298 without its minimum of 1 s."
+    f"In protocols, headers are without IP: {UDP_HEADER_BYTES} bytes of UDP, 60 with four blocks, else 20. Copies of UDP "
+    f"are {1e3 * COPY_SPACING_S:g} ms apart. The code in a packet corrects {CORRECTED_BYTES} bytes of each "
+    f"{_CODEWORD_BYTES}; across packets, {REPAIR_PACKETS} repair packets follow {SOURCE_PACKETS}; AeroTP, which carries "
+    "them, is told when its link is blocked and waits: that data is late, not lost. ARQ, and SCPS-TP without congestion "
+    "control (also with every packet twice), send at the rate of the link with ten round trips of window and more; before "
+    "the others is a queue that holds a round trip, at least 100 packets, and marks from the middle on. Timers: go-back-N "
+    f"{TCP_TIMER.words}, the rest of ARQ {SR_TIMER.words}, TCP and SCPS-TP RFC 6298 without its minimum of 1 s."
 )
 """What the paper does not say about them."""
 
@@ -112,6 +116,12 @@ def protocols(setting: Setting, place: str) -> dict[str, Protocol]:
             {**udp, "correction": correction},
             False,
             _stream(setting, payload, UDP_HEADER_BYTES + parity_bytes(payload + UDP_HEADER_BYTES)),
+        ),
+        "udp-copies": Protocol(
+            "UDP, every packet twice",
+            {**udp, "copies": 2, "copy_spacing_s": COPY_SPACING_S},
+            False,
+            _stream(setting, payload, payload + 2 * (UDP_HEADER_BYTES + _NUMBER_BYTES)),
         ),
         "erasure": Protocol("codes across packets (AeroTP)", across, False, stream),
         **{key: Protocol(words, table, True, bulk) for key, (words, table) in reliable.items()},
