@@ -38,6 +38,27 @@ fn codes_are_switched_from_one_segment_to_the_next() {
     assert_eq!(receiver.poll_event(), Some(Event::Skipped(u64::from(1416_u32 + 1048))));
 }
 
+/// An application without end writes 2^31 bytes at once, and again when it may.
+#[test]
+fn an_application_without_end_is_asked_for_more() {
+    for mode in ["quasi-reliable", "unreliable"] {
+        let (mut sender, _) = pair(&json!({ "mode": mode }));
+        let mut now = Time::ZERO;
+        let (mut written, mut sent) = (0, 0);
+        for _ in 0..3 {
+            written += sender.write(now, &mut Virtual(1 << 31)) as u64;
+            assert!(written > sent, "{mode}: nothing was taken after {sent} bytes");
+            while !std::iter::from_fn(|| sender.poll_event()).any(|event| event == Event::Writable) {
+                let packet =
+                    sender.poll_transmit(now).unwrap_or_else(|| panic!("{mode}: silent after {sent} bytes")).packet;
+                sent += u64::from(packet.payload_bytes());
+                now += Time::from_ps(10_000_000);
+            }
+        }
+        assert!(sent > 1 << 30, "{mode}");
+    }
+}
+
 #[test]
 fn other_mode_changes_are_refused() {
     for (from, to) in [("reliable", Mode::Unreliable), ("datagram", Mode::Unreliable), ("unreliable", Mode::Reliable)] {

@@ -4,8 +4,8 @@ use crate::time::Time;
 
 use super::segment::Repair;
 
-/// How much data may be written ahead of the sent data, in the reliable modes. A saturated source writes more than this
-/// at once, so it gets an event when there is room again.
+/// How much data of a stream may be written ahead of the sent data. A saturated source writes more than this at once, so it gets an
+/// event when there is room again.
 pub(super) const ROOM_BYTES: u64 = 1 << 30;
 
 /// Data or a repair symbol to be sent, which the connection puts into a segment.

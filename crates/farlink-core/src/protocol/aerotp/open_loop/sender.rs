@@ -7,15 +7,13 @@ use crate::time::Time;
 use super::super::config::AerotpConfig;
 use super::super::mack_fields::MackFields;
 use super::super::mode::Mode;
-use super::super::outgoing::{Account, Outgoing};
+use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::write_times::WriteTimes;
 use super::encoder::Encoder;
 use super::repeat::Repeat;
 
 /// Largest distance at which a peer's position counts as behind instead of ahead.
 const MOST_BEHIND: u64 = 1 << 30;
-/// Largest amount of data that waits to be sent.
-const ROOM_BYTES: u64 = u32::MAX as u64;
 
 /// The sending half of a stream without acknowledgements. `[U1]`
 #[derive(Clone, Debug)]
