@@ -90,6 +90,8 @@ SECTIONS = (
     ("Lines of one kind", "Member", "link.bundle.members", "Each table of `members` of a bundle."),
     ("Repetition on a line", "LinkArq", "link.bundle.arq", "Table `arq` of a bundle."),
     ("Calls that drop", "CallsConfig", "link.bundle.calls", "Table `[link.bundle.calls]`."),
+    ("Set-up by PPP", "PppConfig", "link.bundle.calls.ppp", "Table `ppp` of the calls of a bundle."),
+    ("Echoes of PPP", "EchoConfig", "link.bundle.calls.echo", "Table `echo` of the calls of a bundle."),
     (
         "A time at random",
         "RandomDuration",

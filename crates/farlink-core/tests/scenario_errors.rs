@@ -397,6 +397,28 @@ const BUNDLES: &[(&str, &str)] = &[
         "recorded calls noticed late",
         "lines = 1\ncalls = { schedule = [[]], detection = { distribution = \"constant\", value_s = 20 } }",
     ),
+    ("set-up beside a recording", "lines = 1\ncalls = { schedule = [[]], ppp = { lcp_restart_s = 3 } }"),
+    ("echoes beside a recording", "lines = 1\ncalls = { schedule = [[]], echo = {} }"),
+    ("an unknown option of pppd", "lines = 8\ncalls = { ppp = { lcp_echo_interval_s = 30 } }"),
+    ("an unknown authentication", "lines = 8\ncalls = { ppp = { authentication = \"chap\" } }"),
+    (
+        "a set-up with a hasty timer",
+        "lines = 8\n[link.bundle.calls]\nup = { distribution = \"constant\", value_s = 10 }\nppp = { lcp_restart_s = 1e-7 }",
+    ),
+    (
+        "a set-up with long frames",
+        "lines = 8\n[link.bundle.calls]\nup = { distribution = \"constant\", value_s = 10 }\nppp = { frame_bytes = 1e7 }",
+    ),
+    (
+        "echoes more frequent than their answers",
+        "lines = 8\n[link.bundle.calls]\nup = { distribution = \"constant\", value_s = 10 }\nppp = {}\n\
+      echo = { interval_s = 0.1, failures = 2 }",
+    ),
+    (
+        "echoes that notice nothing",
+        "lines = 8\n[link.bundle.calls]\nup = { distribution = \"constant\", value_s = 10 }\nppp = {}\n\
+      echo = { failures = 1e6 }",
+    ),
     ("duplicates without drops", "lines = 8\non_drop = \"duplicate-acks\""),
     ("a member's calls alone", "members = [{ up = { distribution = \"constant\", value_s = 10 } }]"),
     (

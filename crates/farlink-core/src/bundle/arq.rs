@@ -66,6 +66,11 @@ impl LinkArq {
         frames * frame_bytes as f64 * (1.0 + window as f64 * first * repeats)
     }
 
+    /// Line time of a packet of `bytes` bytes without losses, in bytes.
+    pub(super) fn least_bytes(&self, bytes: u64) -> u64 {
+        self.start().least_bytes(bytes)
+    }
+
     /// Whether a frame would be retransmitted for ever, because no transmission succeeds and the number of attempts has no limit.
     pub(super) fn never_ends(&self) -> bool {
         self.loss_again.is_none() && self.loss.get() >= 1.0 && self.attempts.is_none()
@@ -73,6 +78,11 @@ impl LinkArq {
 }
 
 impl Arq {
+    /// Line time of a packet of `bytes` bytes without losses, in bytes.
+    pub(super) fn least_bytes(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.frame_bytes).saturating_mul(self.frame_bytes)
+    }
+
     /// Sends a fragment of `bytes` bytes and draws which of its frames are damaged.
     pub(super) fn send(&self, bytes: u32, rng: &mut Rng) -> Passage {
         let frames = u64::from(bytes).div_ceil(self.frame_bytes);
@@ -80,7 +90,7 @@ impl Arq {
         // Jump from one frame whose first transmission fails to the next.
         let mut frame = rng.failures_before_success(self.first);
         while frame < frames {
-            let repeats = 1 + rng.failures_before_success(1.0 - self.again);
+            let repeats = rng.failures_before_success(1.0 - self.again).saturating_add(1);
             if repeats >= self.attempts {
                 is_whole = false;
             }
@@ -122,6 +132,14 @@ mod tests {
         let mean = sent as f64 / 1e5 / 1500.0;
         // 25 frames with 0.04 failures each, of variance 0.02 x 3 / 0.25 ...: the standard error is below 0.0009.
         assert!((mean - (1.0 + 6.0 * 0.04)).abs() < 0.004, "{mean}");
+    }
+
+    /// If no retransmission succeeds, a frame whose first transmission is damaged is lost.
+    #[test]
+    fn a_line_on_which_nothing_arrives_loses_everything() {
+        let arq = arq(r#"{"frame_bytes": 60, "window_frames": 6, "loss": 1, "attempts": 2}"#);
+        let mut rng = Rng::for_component(1, 0, "arq");
+        assert_eq!(arq.send(60, &mut rng), Passage { bytes: 60 * (1 + 2 * 6), is_whole: false });
     }
 
     /// A frame is given up with probability a c^(A - 1), `farlink.models.multilink.go_back_n.residual_loss`.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::bundle::line_config::LineConfig;
+use crate::bundle::ppp::{EchoConfig, PppConfig};
 use crate::channel::random_duration::RandomDuration;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds};
 
@@ -16,23 +17,30 @@ pub struct CallsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<RandomDuration>,
     /// How long dialling takes, until the line is connected or the attempt has failed, for lines without a `redial` of their own.
+    /// With `ppp`, until the modem is connected, which by default it is at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redial: Option<RandomDuration>,
+    /// PPP's own set-up of a line after its modem is connected, instead of a time at random. None by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ppp: Option<PppConfig>,
+    /// Detection of drops by PPP's own echoes. If `detection` is given too, each end notices by what comes first. None by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub echo: Option<EchoConfig>,
     /// How long both ends take to notice that a call has dropped. Packets given to the line until then are lost as well. By
-    /// default both notice at once; Zaghloul (section 5.2) reports 10 to 30 s.
+    /// default both notice at once, or with `echo` by their echoes; Zaghloul (section 5.2) reports 10 to 30 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<RandomDuration>,
     /// How long the near end takes to notice a drop; the forward direction begins there. Defaults to `detection`; if only
-    /// `detection_far` is given, the near end notices at once. A line is dialled again once both ends have noticed.
+    /// `detection_far` is given, the near end notices at once, or with `echo` by its echoes. A line is dialled again once both ends have noticed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection_near: Option<RandomDuration>,
     /// How long the far end takes to notice a drop. Defaults to `detection`; if only `detection_near` is given, the far end
-    /// notices at once.
+    /// notices at once, or with `echo` by its echoes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection_far: Option<RandomDuration>,
     /// Pause between noticing a drop and dialling again, in seconds.
     pub idle_s: Seconds,
-    /// Probability that an attempt to dial fails. Defaults to 0.
+    /// Probability that an attempt to dial fails. With `ppp`, that of the modem's part. Defaults to 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMaximum" = 1))]
     pub failure: Option<Probability>,
@@ -103,18 +111,25 @@ impl CallsConfig {
         let Some(up) = line.up else {
             return Err(ConfigError::new("up", "it is missing", "say how long a call lasts, or give schedule"));
         };
-        let Some(redial) = line.redial else {
-            let remedy = "say how long it takes to connect again, or give schedule";
+        if line.redial.is_none() && self.ppp.is_none() {
+            let remedy = "say how long it takes to connect again, or give ppp or schedule";
             return Err(ConfigError::new("redial", "it is missing", remedy));
-        };
-        if up.median_s() + redial.median_s() + self.idle_s.get() < SHORTEST_CYCLE_S {
+        }
+        let redial_s = line.redial.map_or(0.0, |redial| redial.median_s());
+        let set_up_s = self.ppp.as_ref().map_or(0.0, |ppp| ppp.quickest(line).as_secs_f64());
+        if up.median_s() + redial_s + set_up_s + self.idle_s.get() < SHORTEST_CYCLE_S {
             return Err(ConfigError::new("", "more than one drop per microsecond", "give up and redial longer times"));
         }
-        if self.failure_rate() > 0.0 && redial.median_s() + self.retry_s.get() < SHORTEST_CYCLE_S {
+        if self.failure_rate() > 0.0 && redial_s + self.retry_s.get() < SHORTEST_CYCLE_S {
             let what = "more than one attempt per microsecond";
             return Err(ConfigError::new("", what, "give redial and retry_s longer times"));
         }
-        Ok(())
+        let failed_s = self.ppp.as_ref().map(|ppp| ppp.quickest_failure().as_secs_f64());
+        if failed_s.is_some_and(|failed_s| redial_s + failed_s + self.retry_s.get() < SHORTEST_CYCLE_S) {
+            let what = "more than one attempt per microsecond";
+            return Err(ConfigError::new("", what, "give redial, retry_s or the timers of ppp longer times"));
+        }
+        self.echo.as_ref().map_or(Ok(()), |echo| echo.check(line)).map_err(|unfit| unfit.within("echo"))
     }
 
     /// Probability that an attempt to dial fails.
@@ -140,6 +155,8 @@ impl CallsConfig {
             }
         }
         let idle_keys = [
+            ("ppp", self.ppp.is_some()),
+            ("echo", self.echo.is_some()),
             ("detection", self.detection.is_some()),
             ("detection_near", self.detection_near.is_some()),
             ("detection_far", self.detection_far.is_some()),
@@ -181,6 +198,11 @@ mod tests {
             (r#"{"schedule": [[], []], "primary": "ends-bundle"}"#, "primary"),
             (r#"{"schedule": [[], []], "detection": {"distribution": "constant", "value_s": 1}}"#, "detection"),
             (&format!(r#"{FIELD}, "failure": 1}}"#), "failure"),
+            (r#"{"up": {"distribution": "constant", "value_s": 1}, "ppp": {"lcp_restart_s": 1e-7}}"#, ""),
+            (&format!(r#"{FIELD}, "echo": {{"interval_s": 0.5}}}}"#), "echo.interval_s"),
+            (&format!(r#"{FIELD}, "echo": {{"failures": 1e6}}}}"#), "echo.failures"),
+            (r#"{"schedule": [[], []], "ppp": {}}"#, "ppp"),
+            (r#"{"schedule": [[], []], "echo": {}}"#, "echo"),
             (&format!(r#"{FIELD}, "blocked_s": 10}}"#), "blocked_s"),
         ] {
             let calls: CallsConfig = serde_json::from_str(json).unwrap();

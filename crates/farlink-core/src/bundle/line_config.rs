@@ -12,6 +12,8 @@ pub struct LineConfig {
     pub rate: BitRate,
     /// Rate in the other direction.
     pub return_rate: BitRate,
+    /// Whether this direction leads to the near end, which dials.
+    pub is_return: bool,
     /// One-way delay of the line.
     pub delay: Seconds,
     /// Room in its modem; `None` means no limit.
@@ -34,6 +36,7 @@ impl LineConfig {
         LineConfig {
             rate,
             return_rate: rate,
+            is_return: false,
             delay,
             modem_bytes: None,
             serial_bytes: None,
@@ -47,7 +50,12 @@ impl LineConfig {
     /// The same line in the other direction.
     #[must_use]
     pub fn reversed(self) -> Self {
-        LineConfig { rate: self.return_rate, return_rate: self.rate, ..self }
+        LineConfig { rate: self.return_rate, return_rate: self.rate, is_return: !self.is_return, ..self }
+    }
+
+    /// Rates from the near end, which dials, and to it.
+    pub(super) fn rates_of_near_end(&self) -> [BitRate; 2] {
+        if self.is_return { [self.return_rate, self.rate] } else { [self.rate, self.return_rate] }
     }
 
     /// How much later than packets sent after it over other lines a packet of `packet_bytes` may arrive: the delay, and twice the

@@ -5,7 +5,8 @@
 //! the rules of Linux for both. Each line delivers in order; the bundle as a whole does not. Packets are any
 //! [`Payload`](crate::Payload): bytes or lengths.
 //!
-//! A [`Dialler`] decides when each line is dialled. Its driver reports what happens to calls: an operator of real
+//! A [`Dialler`] decides when each line is dialled; [`PppConfig`] and [`EchoConfig`] say how PPP sets a line up and how it finds out
+//! that a call has dropped. The dialler's driver reports what happens to calls: an operator of real
 //! modems, or [`Calls`], which draws it at random. [`EmulatedBundle`] is one direction of a whole bundle in virtual
 //! time: a sender, emulated lines with their calls, and the receiver. [`Framing`] computes the bytes that a fragment
 //! takes on a line, [`wire::mp`](crate::wire::mp) encodes its header, and [`shares`] computes how many bytes of a
@@ -23,6 +24,7 @@ mod line_config;
 mod lines;
 pub mod linux;
 mod piece;
+mod ppp;
 mod reassembly;
 mod receiver;
 mod schedule;
@@ -40,6 +42,7 @@ pub use framing::Framing;
 pub use line_config::LineConfig;
 pub use lines::Lines;
 pub use piece::Piece;
+pub use ppp::{Authentication, EchoConfig, PppConfig};
 pub use reassembly::{Counts as ReceiverCounts, Reassembler};
 pub use schedule::Scheduler;
 pub use sender::{Counts, Outcome, Sender};

@@ -28,7 +28,7 @@ struct View {
 
 impl Bundled {
     pub(super) fn new(setup: &Arc<BundleSetup>, limit: QueueLimit, is_reverse: bool, rng: Rng, hop: &Rng) -> Self {
-        let calls = setup.config.calls.as_ref().map(|calls| calls.start(&setup.lines, hop));
+        let calls = setup.config.start_calls(&setup.lines, hop);
         let bundle = EmulatedBundle::new(&setup.config, &setup.lines, limit, rng, hop);
         Bundled {
             bundle: if is_reverse { bundle.reversed() } else { bundle },

@@ -76,6 +76,10 @@ fn bundles() -> impl Strategy<Value = Value> {
             }
             if let Some(mean_s) = late {
                 bundle["calls"]["detection"] = random_duration(mean_s);
+                if mean_s > 2.5 {
+                    bundle["calls"]["ppp"] = json!({ "connect_delay_s": redial, "lcp_restart_s": up, "far_is_silent": is_short });
+                    bundle["calls"]["echo"] = json!({ "interval_s": mean_s, "failures": room });
+                }
             }
             if let Some((frame_bytes, loss)) = arq {
                 bundle["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": 3, "loss": loss });

@@ -1,9 +1,10 @@
-//! The calls of an emulated bundle: how long dialling takes, whether it succeeds, how long calls last and how late
-//! their drops are noticed. Which line is dialled when is decided by the [`Dialler`].
+//! The calls of an emulated bundle: how long dialling and PPP's set-up take, whether they succeed, how long calls last
+//! and how late their drops are noticed. Which line is dialled when is decided by the [`Dialler`].
 
 use super::calls_config::CallsConfig;
 use super::dialler::{CallState, Change, Dialler, Order, Reaction};
 use super::line_config::LineConfig;
+use super::ppp::{Echo, Ppp, SetUpOutcome};
 use crate::channel::random_duration::RandomDuration;
 use crate::rng::Rng;
 use crate::time::Time;
@@ -17,6 +18,8 @@ pub struct Calls {
     lines: Vec<Line>,
     dialler: Dialler,
     reaction: Reaction,
+    /// Whether the lines are a bundle for PPP, so that only the first negotiates a network protocol.
+    is_multilink: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -45,13 +48,11 @@ impl Detection {
         }
     }
 
-    /// Draws when the near end and the far end notice a drop that happens at `at`.
-    fn draw(self, at: Time, rng: &mut Rng) -> [Time; 2] {
+    /// Draws when the near end and the far end notice a drop that happens at `at`; `None` for an end of which nothing is said.
+    fn draw(self, at: Time, rng: &mut Rng) -> [Option<Time>; 2] {
         match self {
-            Detection::Both(duration) => [at + duration.draw(rng); 2],
-            Detection::Each(durations) => {
-                durations.map(|duration| at + duration.map_or(Time::ZERO, |duration| duration.draw(rng)))
-            }
+            Detection::Both(duration) => [Some(at + duration.draw(rng)); 2],
+            Detection::Each(durations) => durations.map(|duration| duration.map(|duration| at + duration.draw(rng))),
         }
     }
 }
@@ -69,6 +70,32 @@ struct Line {
     begun: usize,
     /// When the near end and the far end notice the last drop.
     noticed: [Time; 2],
+    /// PPP's set-up, after which the line is connected.
+    ppp: Option<Ppp>,
+    stage: Stage,
+    echo: Option<Echo>,
+    /// When LCP opened at each end, and how long before.
+    opened: [Time; 2],
+    age: [Time; 2],
+}
+
+/// What a line that is being dialled waits for.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Its modem.
+    Modem,
+    /// PPP, up to authentication.
+    Link(SetUpOutcome),
+    /// The network protocol, until `end`.
+    Network { end: Time, succeeds: bool, opened: [Time; 2] },
+}
+
+impl Line {
+    /// How long the ends take to notice a drop at `at` by their echoes.
+    fn echoes_end(&self, at: Time) -> Option<[Time; 2]> {
+        let echo = self.echo?;
+        Some([0, 1].map(|end: usize| at + echo.noticed_after(at.since(self.opened[end]) + self.age[end])))
+    }
 }
 
 impl CallsConfig {
@@ -92,10 +119,15 @@ impl CallsConfig {
             rng: rng.detach(),
             begun: 0,
             noticed: [Time::ZERO; 2],
+            ppp: self.ppp.as_ref().map(|ppp| Ppp::new(ppp, config)),
+            stage: Stage::Modem,
+            echo: self.echo.as_ref().map(|echo| Echo::new(echo, echo.terminate(self.ppp.as_ref()), config)),
+            opened: [Time::ZERO; 2],
+            age: [Time::ZERO; 2],
         };
         let dialler = Dialler::new(self, lines.len());
         let lines = lines.iter().map(line).collect();
-        let mut calls = Calls { plan, lines, dialler, reaction: Reaction::default() };
+        let mut calls = Calls { plan, lines, dialler, reaction: Reaction::default(), is_multilink: true };
         calls.begin(self.starts_dialling);
         calls
     }
@@ -117,9 +149,18 @@ impl Calls {
             Plan::Random { .. } => {
                 for line in &mut self.lines {
                     line.until = draw(line.up, &mut line.rng);
+                    if let Some(echo) = line.echo {
+                        line.age = [(); 2].map(|()| echo.age(line.rng.uniform()));
+                    }
                 }
             }
         }
+    }
+
+    /// The same calls of lines side by side, each with a network protocol of its own.
+    pub(super) fn without_multilink(mut self) -> Self {
+        self.is_multilink = false;
+        self
     }
 
     /// Whether a line is connected.
@@ -190,25 +231,68 @@ impl Calls {
 
     /// Handles the next event of a line: of its call, or of its dialling.
     fn go_on(&mut self, index: usize, at: Time, (detection, failure): (Option<Detection>, f64)) {
+        if self.dialler.state(index) == CallState::Connecting && self.lines[index].until == at {
+            return self.go_on_dialling(index, at, failure);
+        }
         let Calls { lines, dialler, reaction, .. } = self;
         let line = &mut lines[index];
         if line.until != at {
             return dialler.handle_timeout(index, at, reaction);
         }
         line.until = Time::NEVER;
-        match (dialler.state(index), detection) {
-            (CallState::Connecting, _) if line.rng.chance(failure) => dialler.on_failure(index, at, reaction),
-            (CallState::Connecting, _) => {
-                line.until = at + draw(line.up, &mut line.rng);
-                dialler.on_connected(index, at, reaction);
-            }
-            (CallState::Connected, Some(detection)) => {
-                line.noticed = detection.draw(at, &mut line.rng);
-                line.until = line.noticed[0].max(line.noticed[1]);
-                dialler.on_silence(index, at, reaction);
-            }
-            _ => dialler.on_drop(index, at, reaction),
+        if dialler.is_up(index) && (detection.is_some() || line.echo.is_some()) {
+            let by_echo = line.echoes_end(at);
+            let drawn = detection.map_or([None; 2], |detection| detection.draw(at, &mut line.rng));
+            line.noticed = [0, 1].map(|end: usize| {
+                let found = drawn[end].into_iter().chain(by_echo.map(|by_echo| by_echo[end])).min();
+                found.unwrap_or(at)
+            });
+            line.until = line.noticed[0].max(line.noticed[1]);
+            return dialler.on_silence(index, at, reaction);
         }
+        dialler.on_drop(index, at, reaction);
+    }
+
+    /// Handles the end of a stage of dialling.
+    fn go_on_dialling(&mut self, index: usize, at: Time, failure: f64) {
+        let joins = self.is_multilink && (0..self.lines.len()).any(|line| line != index && self.dialler.seems_up(line));
+        let network = self.network_under_way(index).filter(|_| self.is_multilink);
+        let Calls { lines, dialler, reaction, .. } = self;
+        let line = &mut lines[index];
+        line.until = Time::NEVER;
+        let stage = std::mem::replace(&mut line.stage, Stage::Modem);
+        let opened = match (stage, &line.ppp) {
+            (Stage::Modem, _) if line.rng.chance(failure) => None,
+            (Stage::Modem, None) => Some([at; 2]),
+            (Stage::Modem, Some(ppp)) => {
+                let set_up = ppp.set_up(at, &mut line.rng);
+                line.stage = Stage::Link(set_up);
+                line.until = set_up.established.min(set_up.end);
+                return;
+            }
+            (Stage::Link(set_up), _) if set_up.established == Time::NEVER => None,
+            (Stage::Link(set_up), _) if joins => Some(set_up.opened),
+            (Stage::Link(set_up), _) => {
+                let (end, succeeds) = network.unwrap_or((set_up.end, set_up.has_network));
+                line.stage = Stage::Network { end, succeeds, opened: set_up.opened };
+                line.until = end;
+                return;
+            }
+            (Stage::Network { succeeds, opened, .. }, _) => succeeds.then_some(opened),
+        };
+        let Some(opened) = opened else { return dialler.on_failure(index, at, reaction) };
+        (line.opened, line.age) = (opened, [Time::ZERO; 2]);
+        line.until = at + draw(line.up, &mut line.rng);
+        dialler.on_connected(index, at, reaction);
+    }
+
+    /// The end of a negotiation of the network protocol over another line, and whether it succeeds.
+    fn network_under_way(&self, index: usize) -> Option<(Time, bool)> {
+        let of = |(other, line): (usize, &Line)| match line.stage {
+            Stage::Network { end, succeeds, .. } if other != index => Some((end, succeeds)),
+            _ => None,
+        };
+        self.lines.iter().enumerate().find_map(of)
     }
 
     /// Carries out the dialler's orders.
@@ -217,9 +301,13 @@ impl Calls {
             match order {
                 Order::Dial(index) => {
                     let line = &mut self.lines[index];
-                    line.until = at + draw(line.redial, &mut line.rng);
+                    line.stage = Stage::Modem;
+                    line.until = at + line.redial.map_or(Time::ZERO, |redial| redial.draw(&mut line.rng));
                 }
-                Order::HangUp(index) => self.lines[index].until = Time::NEVER,
+                Order::HangUp(index) => {
+                    self.lines[index].until = Time::NEVER;
+                    self.lines[index].stage = Stage::Modem;
+                }
             }
         }
     }

@@ -232,3 +232,146 @@ fn a_dialler_is_driven_by_events() {
     assert_eq!(ended, [Order::HangUp(0)]);
     assert_eq!(config.primary, Primary::EndsBundle);
 }
+
+/// Connections of lines that are dialled at the start, in s and in order.
+fn connections(json: &str, lines: usize, reversed: bool) -> Vec<(f64, usize)> {
+    let calls = config(json);
+    let mut of = alike(&calls, lines);
+    if reversed {
+        of.iter_mut().for_each(|line| *line = line.reversed());
+    }
+    calls.check(&of).unwrap();
+    let mut calls = calls.start(&of, &Rng::for_component(1, 0, "calls"));
+    let mut changes = Vec::new();
+    while calls.advance(Time::from_secs(2000), &mut changes) {}
+    let connected = changes.iter().filter(|change| change.state == CallState::Connected);
+    connected.map(|change| (change.at.as_secs_f64(), change.line)).collect()
+}
+
+const LONG: &str = r#""up": {"distribution": "constant", "value_s": 1e6}, "starts_dialling": true"#;
+
+/// Without redial the modem is connected at once. Of a line of 2400 bit/s and 0.5 s, LCP and PAP take 7.667 s and IPCP 2.533 s
+/// (`ppp::set_up::tests`). Lines that come while IPCP is under way wait for it, and those that join a bundle need none.
+#[test]
+fn only_the_first_line_negotiates_a_network_protocol() {
+    let [link_s, all_s] = [5.0 + 4.0 * (0.5 + 2.0 / 15.0) + 2.0 / 15.0, 5.0 + 8.0 * (0.5 + 2.0 / 15.0) + 2.0 / 15.0];
+    for (keys, expected) in [
+        ("", [all_s; 3]),
+        (r#", "primary": "ends-bundle""#, [all_s, all_s + link_s, all_s + link_s]),
+        (r#", "redial": {"distribution": "constant", "value_s": 20}"#, [20.0 + all_s; 3]),
+    ] {
+        let found = connections(&format!(r#"{{{LONG}, "ppp": {{}}{keys}}}"#), 3, false);
+        assert_eq!(found.len(), 3, "{keys}");
+        let is_near = |(found, expected): (&(f64, usize), &f64)| (found.0 - expected).abs() < 1e-9;
+        assert!(found.iter().zip(&expected).all(is_near), "{keys}: {found:?} {expected:?}");
+    }
+    // Side by side, each has its own.
+    let calls = config(&format!(r#"{{{LONG}, "ppp": {{}}, "primary": "ends-bundle"}}"#));
+    let mut calls = calls.start(&alike(&calls, 2), &Rng::for_component(1, 0, "calls")).without_multilink();
+    let mut changes = Vec::new();
+    while calls.advance(Time::from_secs(2000), &mut changes) {}
+    let last = changes.last().unwrap();
+    assert_eq!(last.state, CallState::Connected);
+    assert!((last.at.as_secs_f64() - 2.0 * all_s).abs() < 1e-9, "{last:?}");
+}
+
+/// The availability of a line is the mean call over the mean cycle: a call of 3000 s, the detection by echoes (95 s less the round trip of
+/// 1.107 s), and a set-up of 10.2 s.
+#[test]
+fn set_up_and_detection_of_table_3_2_give_the_availability() {
+    let up = r#""up": {"distribution": "exponential", "mean_s": 3000}"#;
+    for starts_dialling in [false, true] {
+        let json = format!(r#"{{{up}, "ppp": {{}}, "echo": {{}}, "starts_dialling": {starts_dialling}}}"#);
+        let (all, any, ..) = shares(&json, 1, 15_000_000);
+        let cycle_s =
+            3000.0 + (95.0 - 2.0 * (0.5 + 16.0 * 8.0 / 2400.0)) + (5.0 + 8.0 * (0.5 + 2.0 / 15.0) + 2.0 / 15.0);
+        // About 4800 calls, whose lengths differ by as much as their mean: a standard error of 0.0005.
+        assert!((any - 3000.0 / cycle_s).abs() < 0.0015 && all == any, "{any} {}", 3000.0 / cycle_s);
+    }
+}
+
+/// Each end notices by what comes first: its echoes, or what `detection` says. Lines that are connected at the start are at a random
+/// place between two echoes.
+#[test]
+fn an_end_notices_a_drop_by_what_comes_first() {
+    let up =
+        r#""up": {"distribution": "constant", "value_s": 1000}, "redial": {"distribution": "constant", "value_s": 53}"#;
+    let noticed_s = |keys: &str, seed: u64| {
+        let calls = config(&format!("{{{up}{keys}}}"));
+        let mut calls = calls.start(&alike(&calls, 1), &Rng::for_component(seed, 0, "calls"));
+        while calls.is_up(0) {
+            assert!(calls.advance(Time::NEVER, &mut Vec::new()));
+        }
+        calls.noticed(0).map(|at| at.as_secs_f64() - 1000.0)
+    };
+    let of = |value_s: f64| format!(r#"{{"distribution": "constant", "value_s": {value_s}}}"#);
+    let [least, most] = [80.0 - 1.107, 110.0 - 1.106];
+    let found: Vec<[f64; 2]> = (0..200).map(|seed| noticed_s(r#", "echo": {}"#, seed)).collect();
+    assert!(found.iter().flatten().all(|s| (least..=most).contains(s)), "{found:?}");
+    for end in [0, 1] {
+        let mean = found.iter().map(|both| both[end]).sum::<f64>() / 200.0;
+        assert!((mean - 93.9).abs() < 2.5, "{mean}"); // uniform over 30 s: standard error 0.6
+    }
+    assert_eq!(noticed_s(&format!(r#", "echo": {{}}, "detection": {}"#, of(20.0)), 1), [20.0; 2]);
+    let [near, far] = noticed_s(&format!(r#", "echo": {{}}, "detection_near": {}"#, of(5.0)), 1);
+    assert!(near == 5.0 && (least..=most).contains(&far), "{near} {far}");
+    let [near, far] = noticed_s(&format!(r#", "echo": {{}}, "detection": {}"#, of(500.0)), 1);
+    assert!((least..=most).contains(&near) && (least..=most).contains(&far), "{near} {far}");
+}
+
+/// Both directions of a hop have the same calls, whatever the rates and losses: random lines of random calls.
+#[test]
+fn calls_with_ppp_are_the_same_in_both_directions() {
+    let mut rng = Rng::for_component(1, 0, "attack");
+    for seed in 0..300 {
+        let mut power = |least: f64, most: f64| 10_f64.powf(least + (most - least) * rng.uniform());
+        let primary = ["none", "ends-bundle", "stays-lost"][seed as usize % 3];
+        let echo = format!(r#"{{"interval_s": {}, "failures": {}}}"#, power(0.5, 3.0), power(0.0, 1.0).floor());
+        let json = format!(
+            r#"{{"up": {{"distribution": "exponential", "mean_s": {}}}, "failure": {}, "retry_s": {}, "attempts": 3,
+            "primary": "{primary}", "starts_dialling": {}, "echo": {}, "detection_near": {},
+            "ppp": {{"connect_delay_s": {}, "lcp_restart_s": {}, "lcp_max_configure": {}, "far_is_silent": {}}}}}"#,
+            power(-2.0, 4.0),
+            1.0 - power(-1.0, 0.0),
+            power(-3.0, 2.0),
+            seed % 2 == 0,
+            if seed % 5 == 0 { "null" } else { &echo },
+            if seed % 4 == 0 { r#"{"distribution": "exponential", "mean_s": 9}"# } else { "null" },
+            power(-3.0, 2.0),
+            power(-1.0, 2.0),
+            power(0.0, 2.0).floor(),
+            seed % 7 == 0,
+        );
+        let calls = config(&json);
+        let arq = r#"{"frame_bytes": 30, "window_frames": 4, "loss": 0.2, "attempts": 2}"#;
+        let mut of = alike(&calls, 1 + seed as usize % 5);
+        for line in &mut of {
+            line.rate = BitRate::new(power(3.0, 6.0)).unwrap();
+            line.return_rate = BitRate::new(power(3.0, 6.0)).unwrap();
+            line.arq = (seed % 3 > 0).then(|| serde_json::from_str(arq).unwrap());
+        }
+        if calls.check(&of).is_err() {
+            continue; // echoes more frequent than their answers
+        }
+        let back: Vec<LineConfig> = of.iter().map(|line| line.reversed()).collect();
+        let rng = Rng::for_component(seed, 0, "calls");
+        let [there, back] = [of, back].map(|lines| {
+            let (mut calls, mut changes) = (calls.start(&lines, &rng), Vec::new());
+            for _ in 0..500 {
+                if !calls.advance(Time::NEVER, &mut changes) {
+                    break;
+                }
+                let silent = (0..lines.len()).filter(|&line| calls.state(line) == CallState::Silent);
+                assert!(
+                    silent
+                        .into_iter()
+                        .all(|line| calls.noticed(line).iter().max().unwrap() >= &changes.last().unwrap().at)
+                );
+            }
+            changes
+        });
+        assert_eq!(there, back, "{json}");
+        assert!(there.windows(2).all(|two| two[0].at <= two[1].at), "{json}");
+        assert!(there.len() > 100 || primary != "none", "{} {json}", there.len());
+    }
+}

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Framing;
 use super::arq::LinkArq;
+use super::calls::Calls;
 use super::calls_config::CallsConfig;
 use super::fragment::Numbering;
 use super::line_config::LineConfig;
@@ -14,6 +15,7 @@ use super::schedule::Scheduler;
 use crate::ConfigError;
 use crate::channel::random_duration::RandomDuration;
 use crate::link::setting::{DelaySetting, RateSetting};
+use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{BitRate, Count, LineCount, OrNever, PositiveSeconds, Seconds};
 
@@ -279,6 +281,7 @@ impl BundleConfig {
         let calls = self.calls.as_ref();
         let line = |member: Option<&Member>| LineConfig {
             rate: member.and_then(|member| member.rate_bps).unwrap_or(rate),
+            is_return: false,
             return_rate: member.and_then(|member| member.return_rate_bps.or(member.rate_bps)).unwrap_or(return_rate),
             delay: member.and_then(|member| member.delay_s).unwrap_or(*delay),
             modem_bytes: member.and_then(|member| member.modem_bytes).or(self.modem_bytes),
@@ -312,6 +315,12 @@ impl BundleConfig {
             }
         };
         Ok(lines)
+    }
+
+    /// Begins the calls of a run, in the same way in both directions of a hop if `rng` is the same.
+    pub(crate) fn start_calls(&self, lines: &[LineConfig], rng: &Rng) -> Option<Calls> {
+        let calls = self.calls.as_ref()?.start(lines, rng);
+        Some(if self.header == Header::None { calls.without_multilink() } else { calls })
     }
 
     /// What happens to the packets that a line held when its call drops.

@@ -56,7 +56,7 @@ impl<D: Payload> EmulatedBundle<D> {
     /// Begins a run. The calls are drawn from `hop`, which must be the same stream for both directions of a hop; everything else
     /// is drawn from `rng`.
     pub fn new(config: &BundleConfig, lines: &[LineConfig], limit: QueueLimit, mut rng: Rng, hop: &Rng) -> Self {
-        let calls = config.calls.as_ref().map(|calls| calls.start(lines, hop));
+        let calls = config.start_calls(lines, hop);
         let numbering = config.framing().numbering;
         let line_packets = config.line_packets.whole() as usize;
         let most_bytes = config.mrru_bytes.whole() as usize;
