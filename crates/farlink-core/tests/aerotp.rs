@@ -511,6 +511,9 @@ fn full_packets_have_exactly_the_configured_size() {
         json!({}),
         json!({ "coded": { "expected_loss": 0.3 } }),
         json!({ "mode": "quasi-reliable", "fec_words": 2 }),
+        json!({ "fec_words": 2 }),
+        json!({ "mode": "near-reliable", "fec_share": 0.2 }),
+        json!({ "mode": "quasi-reliable", "fec_share": 0.2, "erasure": { "source": 4, "repair": 2 } }),
         json!({ "mode": "quasi-reliable", "erasure": { "source": 4, "repair": 2 } }),
     ] {
         let mut net = net(keys.clone());

@@ -78,7 +78,7 @@ proptest! {
     fn everything_arrives_despite_changes_of_the_packet_size(
         changes in changes(),
         (loss, is_strict, seed) in (0.0..0.3_f64, any::<bool>(), 0_u64..1000),
-        kind in 0..6,
+        kind in 0..9,
         buffer in prop::option::of(2_000_u64..100_000),
         bytes in 1_usize..60_000,
     ) {
@@ -89,6 +89,9 @@ proptest! {
             2 => keys["spare_copies"] = json!(true),
             3 => keys["adaptive_length"] = json!({ "min_bytes": 60 }),
             4 => keys["coded"] = json!({ "block_symbols": 20 }),
+            5 => (keys["fec_words"], keys["copies"]) = (json!(12), json!(2)),
+            6 => (keys["fec_share"], keys["spare_copies"]) = (json!(0.3), json!(true)),
+            7 => (keys["mode"], keys["fec_share"]) = (json!("near-reliable"), json!(0.02)),
             _ => {
                 keys.as_object_mut().unwrap().remove("rate_bps");
             }
@@ -104,7 +107,7 @@ proptest! {
     fn streams_without_retransmission_stay_in_order(
         changes in changes(),
         (loss, seed) in (0.0..0.3_f64, 0_u64..1000),
-        mode in prop::sample::select(vec!["unreliable", "quasi-reliable", "erasure", "adaptive"]),
+        mode in prop::sample::select(vec!["unreliable", "quasi-reliable", "erasure", "adaptive", "share"]),
         bytes in 1_usize..60_000,
     ) {
         let mut keys = json!({ "packet_bytes": 2000, "rate_bps": 2e6, "hold_time_s": 0.1, "initial_rto_s": 0.3, "fec_words": 20 });
@@ -112,6 +115,11 @@ proptest! {
         match mode {
             "erasure" => keys["erasure"] = json!({ "source": 8, "repair": 2 }),
             "adaptive" => keys["adaptive_fec"] = json!({}),
+            "share" => {
+                keys.as_object_mut().unwrap().remove("fec_words");
+                keys["fec_share"] = json!(0.2);
+                keys["erasure"] = json!({ "source": 8, "repair": 2 });
+            }
             _ => {}
         }
         let net = transfer(&keys, seed, &path(loss, true), &changes, bytes);
@@ -124,8 +132,12 @@ proptest! {
 /// `[S6]`: over a link of 1 Mb/s, a learnt rate fills it with packets of any size; the rate is that of the link before and after.
 #[test]
 fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
-    for (before, after) in [(1500_u64, 300_u64), (300, 1500)] {
-        let config = config(&json!({ "packet_bytes": before }));
+    for (before, after, parity) in [(1500_u64, 300_u64, 0.0), (300, 1500, 0.0), (1500, 300, 0.5), (300, 1500, 0.5)] {
+        let mut keys = json!({ "packet_bytes": before });
+        if parity > 0.0 {
+            keys["fec_share"] = json!(parity);
+        }
+        let config = config(&keys);
         let mut net: Pair<Virtual, Side<Virtual>> = Pair::of(config.pair(1), &[]);
         let free = [Cell::new(Time::ZERO), Cell::new(Time::ZERO)];
         net.delay = Box::new(move |now, side, packet| {
@@ -140,7 +152,7 @@ fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
             net.run_until(Time::from_secs(to));
             (net.received[1] - received) as f64 * 8.0 / (to - from) as f64
         };
-        let share = |packet: u64| (packet - 44) as f64 / packet as f64;
+        let share = |packet: u64| (packet - if parity > 0.0 { 48 } else { 44 }) as f64 / (1.0 + parity) / packet as f64;
         let first = goodput(&mut net, 4, 8) / share(before);
         net.ends[0].connection_mut().set_packet_bytes(net.now, count(after)).unwrap();
         let second = goodput(&mut net, 9, 13) / share(after);
@@ -148,7 +160,11 @@ fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
         assert!((0.88e6..1.0e6).contains(&first) && (0.88e6..1.0e6).contains(&second), "{first} {second}");
         assert!((0.85e6..1.15e6).contains(&pacing), "{pacing}");
         let last = net.log.iter().rfind(|sent| sent.1 == 0 && sent.2.payload_bytes() > 0).unwrap();
-        assert_eq!(u64::from(last.2.wire_bytes()), after);
+        // A share rounds up to whole words.
+        assert!(
+            (after - 6..=after).contains(&last.2.wire_bytes().into())
+                && (parity > 0.0 || u64::from(last.2.wire_bytes()) == after)
+        );
         assert!(net.ends[0].probe().in_flight_bytes.unwrap() < 40_000);
     }
 }
@@ -207,4 +223,23 @@ fn parity_fits_into_the_packet() {
     end.set_packet_bytes(Time::ZERO, count(1500)).unwrap();
     end.set_fec_words(100).unwrap();
     assert_eq!(end.poll_transmit(Time::ZERO).unwrap().packet.wire_bytes(), 1500);
+}
+
+/// `[S5]`, `[F6]`: copies of reliable data that was sent with less parity keep their length, and have the parity that fits.
+#[test]
+fn copies_have_the_parity_that_fits() {
+    let keys = json!({ "fec_words": 4, "copies": 2, "rate_control": "none" });
+    let (mut side, _) = Pairs::<Virtual>::pair(&config(&keys), 1);
+    let end = side.connection_mut();
+    end.write(Time::ZERO, &mut Virtual(3000));
+    let first = end.poll_transmit(Time::ZERO).unwrap().packet;
+    assert_eq!((first.wire_bytes(), first.fec_words), (1500, 4));
+    end.set_fec_words(50).unwrap();
+    let next = end.poll_transmit(Time::ZERO).unwrap().packet;
+    assert_eq!((next.wire_bytes(), next.fec_words), (1500, 50));
+    let later = Time::from_secs_f64(0.5);
+    let copies: Vec<_> = std::iter::from_fn(|| end.poll_transmit(later)).map(|sent| sent.packet).collect();
+    let copy = copies.iter().find(|copy| copy.sequence == first.sequence).unwrap();
+    assert_eq!((copy.payload_bytes(), copy.wire_bytes(), copy.fec_words), (first.payload_bytes(), 1500, 4));
+    assert!(copies.iter().all(|copy| copy.wire_bytes() <= 1500));
 }

@@ -18,6 +18,50 @@ fn contradictions_of_the_reliable_modes_are_refused_with_the_rule() {
         (json!({ "coded": {}, "packet_bytes": 64 }), "packet_bytes", "no room for a symbol"),
         (json!({ "adaptive_length": { "min_bytes": 1500 } }), "adaptive_length.min_bytes", "fit into no packet"),
     ];
+    refused(cases);
+    let good =
+        json!({ "mode": "near-reliable", "coded": { "expected_loss": 0 }, "adaptive_length": { "min_bytes": 1452 } });
+    let config: AerotpConfig = serde_json::from_value(good).unwrap();
+    assert!(config.check().is_ok());
+}
+
+#[test]
+fn parity_is_one_amount_that_leaves_room_for_data() {
+    let quasi = |keys: Value| {
+        let mut all = json!({ "mode": "quasi-reliable" });
+        all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        all
+    };
+    let erasure = json!({ "source": 8, "repair": 2 });
+    refused(&[
+        (json!({ "fec_words": 4, "fec_share": 0.1 }), "fec_share", "two amounts"),
+        (quasi(json!({ "fec_share": 0.1, "adaptive_fec": {} })), "fec_share", "chooses words"),
+        (json!({ "fec_share": 0.1, "coded": {} }), "fec_share", "no parity of their own"),
+        (json!({ "fec_words": 1, "coded": {} }), "fec_words", "no parity of their own"),
+        (json!({ "fec_words": 1, "adaptive_length": {} }), "adaptive_length", "takes every packet"),
+        (json!({ "fec_words": 257 }), "fec_words", "257 words"),
+        (json!({ "fec_words": 16, "packet_bytes": 116 }), "fec_words", "leave no room for data in 116"),
+        (json!({ "fec_share": 0.5, "packet_bytes": 56 }), "packet_bytes", "no room for data and its parity"),
+        (
+            quasi(json!({ "fec_share": 0.5, "packet_bytes": 79, "erasure": erasure })),
+            "packet_bytes",
+            "no room for data",
+        ),
+    ]);
+    for keys in [
+        json!({ "fec_words": 0, "coded": {}, "adaptive_length": {} }),
+        json!({ "fec_words": 16, "packet_bytes": 117 }),
+        json!({ "fec_share": 0.5, "packet_bytes": 57 }),
+        json!({ "mode": "near-reliable", "fec_share": 0.99 }),
+        quasi(json!({ "fec_share": 0.5, "packet_bytes": 120, "erasure": { "source": 8, "repair": 2 } })),
+    ] {
+        let config: AerotpConfig = serde_json::from_value(keys.clone()).unwrap();
+        assert!(config.check().is_ok(), "{keys}");
+    }
+}
+
+/// Each is refused at this path, with these words of the rule and a remedy.
+fn refused(cases: &[(Value, &str, &str)]) {
     for (keys, path, rule) in cases {
         let config: AerotpConfig = serde_json::from_value(keys.clone()).unwrap();
         let error = config.check().expect_err("it contradicts itself");
@@ -25,8 +69,4 @@ fn contradictions_of_the_reliable_modes_are_refused_with_the_rule() {
         assert!(error.to_string().contains(rule), "{keys}: {error}");
         assert!(!error.remedy.is_empty(), "{keys}");
     }
-    let good =
-        json!({ "mode": "near-reliable", "coded": { "expected_loss": 0 }, "adaptive_length": { "min_bytes": 1452 } });
-    let config: AerotpConfig = serde_json::from_value(good).unwrap();
-    assert!(config.check().is_ok());
 }

@@ -131,7 +131,8 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
             json!({ "adaptive_length": { "rule": "power" } }),
         ),
         (arq(json!({ "ack": "per-packet", "compatible": true })), "compatible", json!({ "ack": "cumulative" })),
-        (aerotp(json!({ "fec_words": 8 })), "fec_words", json!({ "mode": "quasi-reliable" })),
+        (aerotp(json!({ "mode": "unreliable", "fec_words": 8 })), "fec_words", json!({ "mode": "quasi-reliable" })),
+        (aerotp(json!({ "mode": "datagram", "fec_share": 0.1 })), "fec_share", json!({ "mode": "reliable" })),
         (
             aerotp(json!({ "mode": "unreliable", "adaptive_fec": {} })),
             "adaptive_fec",

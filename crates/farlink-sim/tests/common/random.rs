@@ -449,13 +449,15 @@ pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
     let sizes = (200_u64..1500, 1_u64..6, 0_u64..20, proptest::option::of(1_u64..40));
     (mode, rate, sizes, any::<bool>(), 0.0..0.2_f64, 0.01..0.5_f64).prop_map(
         |(mode, rate, (bytes, copies, words, acks), both, hold_s, timeout_s)| {
+            let parity = if words % 3 == 2 { "fec_share" } else { "fec_words" };
+            let amount = if words % 3 == 2 { json!(f64::from(words as u32) / 25.0) } else { json!(words) };
             let mut config = json!({
                 "kind": "aerotp",
                 "mode": mode,
                 "packet_bytes": bytes,
                 "copies": 1 + copies / 4,
                 "mack_timeout_s": timeout_s,
-                "fec_words": words,
+                parity: amount,
                 "hold_time_s": if both { hold_s } else { 0.0 },
                 "opens": if both { "both" } else { "sender" },
                 // Without a rate, everything is sent at once, and a link with overtaking handles each packet

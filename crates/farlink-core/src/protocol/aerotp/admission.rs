@@ -21,7 +21,7 @@ pub(super) enum Screened {
     Malformed,
 }
 
-/// Whether a segment arrived as it was sent.
+/// Whether a segment arrived as it was sent, or was corrected. `[F7]`
 #[inline]
 pub(super) fn is_readable(rx: Rx) -> bool {
     matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. })

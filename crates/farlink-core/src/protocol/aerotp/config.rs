@@ -9,7 +9,7 @@ use crate::protocol::Idle;
 use crate::protocol::Pace;
 use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
 use crate::time::Time;
-use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
+use crate::units::{BitRate, Count, CountToMillion, Factor, Fraction, PositiveSeconds, Seconds, Whole};
 
 use super::clock::Clock;
 use super::coded::Coded;
@@ -18,6 +18,7 @@ use super::fec::MOST_WORDS;
 use super::mode::Mode;
 use super::open_loop::{AdaptiveFec, Erasure};
 use super::packet_size::PacketSize;
+use super::parity::Parity;
 use super::rate_control::RateControl;
 use super::segment::{OPENING_BYTES, REPAIR_BYTES};
 
@@ -25,6 +26,8 @@ use super::segment::{OPENING_BYTES, REPAIR_BYTES};
 pub(super) const MOST_COPIES: u64 = 16;
 /// Largest buffer: positions can be compared over half of the sequence space.
 pub(super) const LARGEST_BUFFER: u64 = 1 << 30;
+/// Words of parity in the quasi-reliable mode, if none are given.
+const USUAL_WORDS: u16 = 16;
 /// Initial window of a receiver whose window may grow. `[W1]`
 const FIRST_BUFFER: u64 = 1 << 26;
 /// Largest amount of data accepted from a peer that has not yet shown that it receives the answers; a quarter of it is the
@@ -133,9 +136,16 @@ pub struct AerotpConfig {
     /// MiB and grows as the sender needs it, up to 1 GiB, as long as the application reads the data.
     #[schemars(extend("maximum" = LARGEST_BUFFER))]
     pub receive_buffer_bytes: Option<Count>,
-    /// Parity in each packet of the quasi-reliable mode, in 32-bit words. It counts toward `packet_bytes`.
+    /// Parity in each packet with data of the reliable and quasi-reliable modes, in 32-bit words. It counts toward
+    /// `packet_bytes`. The receiver corrects errors with it before it requests a retransmission. Defaults to 16 in the
+    /// quasi-reliable mode and to none in the others.
     #[schemars(extend("maximum" = MOST_WORDS))]
-    pub fec_words: Whole,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec_words: Option<Whole>,
+    /// The same as bytes of parity per byte of data in the packet, instead of `fec_words`: short packets have less parity. Rounded
+    /// up to whole 32-bit words, 256 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec_share: Option<Fraction>,
     /// The parity adapts to the bit error rate, beginning with `fec_words`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_fec: Option<AdaptiveFec>,
@@ -190,7 +200,8 @@ impl Default for AerotpConfig {
             coded: None,
             adaptive_length: None,
             receive_buffer_bytes: None,
-            fec_words: Whole::new(16.0).expect("a constant within its range"),
+            fec_words: None,
+            fec_share: None,
             adaptive_fec: None,
             erasure: None,
             deadline_s: None,
@@ -246,14 +257,11 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         let is_datagram = self.mode == Mode::Datagram;
         let stream = "mode = \"quasi-reliable\" or \"unreliable\"";
         let reliable = "mode = \"reliable\"";
+        let quasi_reliable = "mode = \"quasi-reliable\"";
         let length = self.adaptive_length.map(|length| length.rule().idle()).unwrap_or_default().into_iter();
         [
-            Idle::when(
-                self.mode != Mode::QuasiReliable,
-                "fec_words",
-                "the mode has no parity",
-                "mode = \"quasi-reliable\"",
-            ),
+            Idle::when(!self.mode.has_parity(), "fec_words", "the mode has no parity", quasi_reliable),
+            Idle::when(!self.mode.has_parity(), "fec_share", "the mode has no parity", quasi_reliable),
             Idle::when(
                 !self.ecn_counts(),
                 "ecn",
@@ -263,15 +271,10 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             Idle::when(
                 self.mode != Mode::QuasiReliable,
                 "adaptive_fec",
-                "the mode has no parity",
-                "mode = \"quasi-reliable\"",
+                "the mode has no reports of corrected errors",
+                quasi_reliable,
             ),
-            Idle::when(
-                self.mode != Mode::QuasiReliable,
-                "erasure",
-                "the mode has no codes",
-                "mode = \"quasi-reliable\"",
-            ),
+            Idle::when(self.mode != Mode::QuasiReliable, "erasure", "the mode has no codes", quasi_reliable),
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
             Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),
@@ -323,7 +326,18 @@ impl AerotpConfig {
 
     /// The packet size with which a connection begins.
     pub(super) fn packet_size(&self) -> PacketSize {
-        PacketSize::new(self.packet_bytes.whole(), self.header_bytes.whole(), self.erasure.is_some())
+        let parity = if self.mode.has_parity() { self.parity() } else { Parity::NONE };
+        PacketSize::new(self.packet_bytes.whole(), self.header_bytes.whole(), self.erasure.is_some(), parity)
+    }
+
+    /// The configured parity of modes that have any.
+    pub(super) fn parity(&self) -> Parity {
+        match (self.fec_share, self.fec_words) {
+            (Some(share), _) => Parity::Share(share.get()),
+            (None, Some(words)) => Parity::Words(u16::try_from(words.whole()).unwrap_or(u16::MAX)),
+            (None, None) if self.mode.is_acknowledged() => Parity::NONE,
+            (None, None) => Parity::Words(USUAL_WORDS),
+        }
     }
 
     /// The rule for the length of packets, if it varies.
@@ -451,7 +465,27 @@ impl AerotpConfig {
     }
 
     fn check_parity(&self) -> Result<(), ConfigError> {
-        let (words, most) = (self.fec_words.whole(), u64::from(self.packet_size().most_fec_words()));
+        let size = self.packet_size();
+        let (words, most) = (self.fec_words.map_or(0, |words| words.whole()), u64::from(size.most_fec_words()));
+        let has_parity = size.parity != Parity::NONE;
+        if let (Some(words), Some(share)) = (self.fec_words, self.fec_share) {
+            let what =
+                format!("{} of the data, and fec_words = {}, are two amounts of parity", share.get(), words.get());
+            return Err(ConfigError::new("fec_share", what, "leave out fec_words or fec_share"));
+        }
+        if self.fec_share.is_some() && self.adaptive_fec.is_some() {
+            let what = "adaptive_fec chooses words of parity, so that a share of the data means nothing";
+            return Err(ConfigError::new("fec_share", what, "leave out fec_share or adaptive_fec"));
+        }
+        if self.coded.is_some() && has_parity {
+            let key = if self.fec_share.is_some() { "fec_share" } else { "fec_words" };
+            let what = "the symbols of coded blocks carry no parity of their own";
+            return Err(ConfigError::new(key, what, "leave it out, or leave out coded"));
+        }
+        if self.adaptive_length.is_some() && has_parity {
+            let what = "its rule takes every packet with a bit error for lost, and parity corrects some";
+            return Err(ConfigError::new("adaptive_length", what, "leave it out, or leave out the parity"));
+        }
         if words > u64::from(MOST_WORDS) {
             let what = format!("{words} words of parity are more than the code has");
             return Err(ConfigError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
@@ -460,7 +494,13 @@ impl AerotpConfig {
             let what = format!("{} bytes have no room for what describes a repair packet", self.packet_bytes.get());
             return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
         }
-        if self.mode == Mode::QuasiReliable && words > most {
+        if self.fec_share.is_some() && !size.has_room() {
+            let what = format!("{} bytes leave no room for data and its parity", self.packet_bytes.get());
+            return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
+        }
+        if let Parity::Words(words) = size.parity
+            && u64::from(words) > most
+        {
             let what = format!("{words} words of parity leave no room for data in {} bytes", self.packet_bytes.get());
             return Err(ConfigError::new("fec_words", what, format!("give at most {most}, or longer packets")));
         }

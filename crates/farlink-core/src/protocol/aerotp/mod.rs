@@ -25,6 +25,7 @@ mod mode;
 mod open_loop;
 mod outgoing;
 mod packet_size;
+mod parity;
 mod peer;
 mod rate;
 mod rate_control;

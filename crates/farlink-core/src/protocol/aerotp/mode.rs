@@ -36,6 +36,11 @@ impl Mode {
         Mode::ALL.get(usize::from(number)).copied()
     }
 
+    /// Whether segments of this mode may carry parity. `[F6]`
+    pub const fn has_parity(self) -> bool {
+        matches!(self, Mode::Reliable | Mode::NearReliable | Mode::QuasiReliable)
+    }
+
     /// Whether every byte is acknowledged and lost data is retransmitted.
     pub const fn is_acknowledged(self) -> bool {
         matches!(self, Mode::Reliable | Mode::NearReliable)

@@ -13,6 +13,7 @@ use crate::protocol::aerotp::fec::Fec;
 use crate::protocol::aerotp::incoming::Incoming;
 use crate::protocol::aerotp::mack_fields::MackFields;
 use crate::protocol::aerotp::mode::Mode;
+use crate::protocol::aerotp::parity::Parity;
 use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::rate::Answer;
 use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repair, Segment};
@@ -25,7 +26,7 @@ impl<D: Payload> Connection<D> {
                 self.sending.on_mack(now, &fields);
                 let MackFields { echo, round_trip, .. } = fields;
                 let held = held_span(mack.held);
-                let arrived_bytes = fields.arrived_bytes(self.size.payload_bytes());
+                let arrived_bytes = fields.arrived_bytes(self.size.data_bytes());
                 let has_gaps = fields.has_gaps();
                 let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
@@ -39,7 +40,7 @@ impl<D: Payload> Connection<D> {
 
     /// Adapts the parity to a report of errors.
     fn adapt_to(&mut self, fields: &MackFields) {
-        let fec = Fec::new(self.size.payload_bytes() as u32, self.fec_words);
+        let fec = Fec::new(self.size.payload_bytes() as u32, self.fec_words());
         if let Some(errors) = &mut self.errors
             && errors.on_report(fields.ack, fields.window, fields.damaged, fec.mends_of_each() + 1)
         {
@@ -53,7 +54,7 @@ impl<D: Payload> Connection<D> {
         let room = (self.size.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
         let words = self.errors.and_then(|errors| errors.words(room, self.size.most_fec_words()));
         if let Some(words) = words.filter(|_| self.mode == Mode::QuasiReliable) {
-            self.fec_words = words;
+            self.size.parity = Parity::Words(words);
         }
     }
 

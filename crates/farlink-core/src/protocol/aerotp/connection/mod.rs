@@ -40,11 +40,9 @@ pub use switching::SwitchError;
 #[derive(Clone, Debug)]
 pub struct Connection<D> {
     config: AerotpConfig,
-    /// The present packet size, which follows the path MTU. `[S1]`
+    /// The present packet size, which follows the path MTU, and the parity of segments with data. `[S1]`
     size: PacketSize,
     mode: Mode,
-    /// Parity in each segment with data, 32-bit words.
-    fec_words: u16,
     /// Estimate of the bit errors, if the parity adapts to them.
     errors: Option<Estimate>,
     lifecycle: Lifecycle,
@@ -165,7 +163,6 @@ impl<D: Payload> Connection<D> {
             config: config.clone(),
             size: config.packet_size(),
             mode: config.mode,
-            fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
             errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),
             lifecycle: Lifecycle::default(),
             is_passive: false,
@@ -210,9 +207,9 @@ impl<D: Payload> Connection<D> {
         self.mode
     }
 
-    /// Parity in each segment with data, 32-bit words.
+    /// Parity in a full segment with data, 32-bit words.
     pub fn fec_words(&self) -> u16 {
-        self.fec_words
+        self.size.full_words()
     }
 
     /// Whether the mode has connections; datagrams have none.

@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use stateright::{Checker, Model, Property};
 
 use super::Connection;
-use crate::endpoint::{Endpoint, Rx, Stream};
+use crate::endpoint::{Endpoint, Integrity, Rx, Stream};
 use crate::event::{Abort, Event};
 use crate::protocol::ProtocolConfig;
 use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, Side, State};
@@ -45,6 +45,8 @@ struct Setting {
     keep_alive: bool,
     /// Whether data has a deadline and becomes too old when that timer fires.
     deadline: bool,
+    /// Words of parity in each segment with data; every segment that arrives then was corrected.
+    parity: u8,
     without: Option<Without>,
 }
 
@@ -99,8 +101,9 @@ impl Setting {
     fn config(&self) -> AerotpConfig {
         let keep_alive = if self.keep_alive { serde_json::json!(5) } else { serde_json::Value::Null };
         let deadline = if self.deadline { serde_json::json!(0.5) } else { serde_json::Value::Null };
+        let parity_bytes = if self.parity > 0 { 4 + 4 * u64::from(self.parity) } else { 0 };
         let config: AerotpConfig = serde_json::from_value(serde_json::json!({
-            "packet_bytes": 49, "acks_per_mack": 1, "opens": self.opens, "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
+            "packet_bytes": 49 + parity_bytes, "fec_words": self.parity, "acks_per_mack": 1, "opens": self.opens, "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
             "rate_control": "none", "deadline_s": deadline,
         }))
         .expect("these are its keys");
@@ -255,12 +258,12 @@ impl Setting {
         match *action {
             Action::Deliver(at) => {
                 let (to, packet) = world.under_way.remove(at);
-                world.ends[to].handle_packet(world.now, &packet, Rx::default());
+                world.ends[to].handle_packet(world.now, &packet, received(&packet));
             }
             Action::Repeat(at) => {
                 world.left.copies -= 1;
                 let (to, packet) = world.under_way[at].clone();
-                world.ends[to].handle_packet(world.now, &packet, Rx::default());
+                world.ends[to].handle_packet(world.now, &packet, received(&packet));
             }
             Action::Lose(at) => {
                 world.left.losses -= 1;
@@ -280,6 +283,12 @@ impl Setting {
         }
         self.pump(world);
     }
+}
+
+/// How a segment arrives: corrected, if it carries parity.
+fn received(segment: &Segment<Vec<u8>>) -> Rx {
+    let integrity = if segment.fec_words > 0 { Integrity::Mended { bits: 1 } } else { Integrity::Intact };
+    Rx { integrity, ..Rx::default() }
 }
 
 impl World {
@@ -434,6 +443,7 @@ const CALM: Setting = Setting {
     most_under_way: 2,
     keep_alive: false,
     deadline: false,
+    parity: 0,
     without: None,
 };
 
@@ -462,13 +472,14 @@ fn most_states() -> usize {
     if std::env::var_os("PROPTEST_CASES").is_some() { 400_000 } else { 30_000 }
 }
 
-fn settings() -> [(&'static str, Setting); 7] {
+fn settings() -> [(&'static str, Setting); 8] {
     let crash = Faults { losses: 1, copies: 1, crashes: 1 };
     let few = Faults { losses: 1, copies: 0, crashes: 0 };
     [
         ("one packet under way each way", Setting { bytes: [1, 0], faults: few, most_under_way: 1, ..CALM }),
         ("one opens", CALM),
         ("what is written becomes too old", Setting { deadline: true, ..CALM }),
+        ("segments with parity are corrected", Setting { parity: 1, ..CALM }),
         ("both open", Setting { opens: Opens::Both, ..CALM }),
         ("one opens, either side may crash", Setting { faults: crash, keep_alive: true, ..CALM }),
         ("both open, either side may crash", Setting { opens: Opens::Both, faults: crash, keep_alive: true, ..CALM }),

@@ -1,11 +1,13 @@
 //! Choice of the next segment, and its header.
 
+use crate::endpoint::Packet;
 use crate::payload::Payload;
 use crate::time::Time;
 
 use super::Connection;
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
+use crate::protocol::aerotp::parity::words_within;
 use crate::protocol::aerotp::segment::{
     CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES, Segment,
 };
@@ -44,7 +46,7 @@ impl<D: Payload> Connection<D> {
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
-        let most = self.size.room(self.lifecycle.is_opening(), self.fec_words);
+        let most = self.size.room(self.lifecycle.is_opening());
         if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(self.clock.sending(now), most) {
             let mut flags = Flags::default();
             if is_end {
@@ -116,10 +118,23 @@ impl<D: Payload> Connection<D> {
         if segment.repair.is_some() {
             segment.header_bytes += REPAIR_BYTES;
         }
-        if self.fec_words > 0 && !segment.payload.is_empty() {
+        let words = self.parity_of(segment);
+        if words > 0 {
             segment.flags = segment.flags.with(Flags::FEC);
-            segment.fec_words = self.fec_words;
+            segment.fec_words = words;
             segment.header_bytes += FEC_BYTES;
         }
+    }
+
+    /// Words of parity of a segment that has everything else. Data that was cut for less parity than there is now keeps its
+    /// length, and has the parity that fits. `[F6]`
+    #[inline]
+    fn parity_of(&self, segment: &Segment<D>) -> u16 {
+        let wanted = self.size.parity.words(segment.payload.len() as u32);
+        if wanted == 0 || !self.mode.is_acknowledged() {
+            return wanted;
+        }
+        let room = (self.size.packet_bytes as u32).saturating_sub(segment.wire_bytes());
+        wanted.min(words_within(room))
     }
 }

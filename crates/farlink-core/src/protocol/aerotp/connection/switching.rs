@@ -11,6 +11,7 @@ use crate::protocol::ProtocolConfig;
 use crate::protocol::aerotp::config::AerotpConfig;
 use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::open_loop::{Outbox, Service};
+use crate::protocol::aerotp::parity::Parity;
 use crate::protocol::aerotp::sending::Sending;
 
 /// Changes that are refused during a connection.
@@ -24,9 +25,12 @@ pub enum SwitchError {
         /// The requested mode.
         to: Mode,
     },
-    /// Only the quasi-reliable mode has parity.
-    #[error("{0:?} has no parity; only quasi-reliable has")]
+    /// Only the reliable modes and the quasi-reliable one have parity.
+    #[error("{0:?} has no parity; only the reliable modes and quasi-reliable have")]
     NoParity(Mode),
+    /// The symbols of coded blocks have one length, and no parity of their own.
+    #[error("coded blocks have no parity in their packets")]
+    CodedBlocks,
     /// Only messages have classes.
     #[error("{0:?} has no classes; only datagrams have")]
     NoClasses(Mode),
@@ -58,8 +62,8 @@ impl<D: Payload> Connection<D> {
             return Err(SwitchError::Mode { from: self.mode, to: mode });
         }
         self.mode = mode;
-        let configured = (self.config.fec_words.whole() as u16).min(self.size.most_fec_words());
-        self.fec_words = if mode == Mode::QuasiReliable { configured } else { 0 };
+        let parity = if mode == Mode::QuasiReliable { self.config.parity() } else { Parity::NONE };
+        self.size = self.size.with_parity(parity);
         self.sending.set_coded(mode == Mode::QuasiReliable);
         Ok(())
     }
@@ -70,12 +74,15 @@ impl<D: Payload> Connection<D> {
     /// If the mode has no parity, or that much parity leaves no room for data; nothing changes then.
     pub fn set_fec_words(&mut self, words: u16) -> Result<(), SwitchError> {
         let most = self.size.most_fec_words();
-        if self.mode != Mode::QuasiReliable {
+        if !self.mode.has_parity() {
             Err(SwitchError::NoParity(self.mode))
+        } else if self.config.coded.is_some() {
+            Err(SwitchError::CodedBlocks)
         } else if words > most {
             Err(SwitchError::TooMuchParity { words, most })
         } else {
-            self.fec_words = words;
+            self.size.parity = Parity::Words(words);
+            self.rate.set_packet_size(self.size);
             Ok(())
         }
     }
@@ -89,9 +96,10 @@ impl<D: Payload> Connection<D> {
     /// configured; the connection is then unchanged.
     pub fn set_packet_bytes(&mut self, now: Time, packet_bytes: Count) -> Result<(), ConfigError> {
         let mut config = AerotpConfig { packet_bytes, ..self.config.clone() };
-        let size = config.packet_size();
-        let words = self.fec_words.min(size.most_fec_words());
-        config.fec_words = Whole::new(f64::from(words)).expect("it is a whole number");
+        let size = config.packet_size().with_parity(self.size.parity);
+        if let Parity::Words(words) = size.parity {
+            (config.fec_words, config.fec_share) = (Whole::new(f64::from(words)).ok(), None);
+        }
         config.check()?;
         if self.config.erasure.is_some() && packet_bytes > self.config.packet_bytes {
             let what = format!("{} bytes are more than the peer keeps for blocks of packets", packet_bytes.get());
@@ -99,10 +107,9 @@ impl<D: Payload> Connection<D> {
             return Err(ConfigError::new("packet_bytes", what, format!("give at most {most}, as configured")));
         }
         self.size = size;
-        self.fec_words = words;
         self.adapt();
-        self.rate.set_packet_size(size);
-        self.sending.set_packet_size(now, size);
+        self.rate.set_packet_size(self.size);
+        self.sending.set_packet_size(now, self.size);
         Ok(())
     }
 

@@ -133,7 +133,7 @@ impl<D: Payload> Sender<D> {
             copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
             spare_copies: config.has_spare_copies().then(|| Box::new(SpareCopies::new())),
             length: config
-                .length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.packet_size().payload_bytes()),
+                .length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.packet_size().data_bytes()),
             reordering: 0,
             latest_echo: 0,
             is_link_down: false,
@@ -402,9 +402,9 @@ impl<D: Payload> Sender<D> {
     /// they are retransmitted. `[S2]`
     pub(in super::super) fn set_packet_size(&mut self, now: Time, size: PacketSize) {
         if let Some(length) = &mut self.length {
-            length.set_most_bytes(size.payload_bytes());
+            length.set_most_bytes(size.data_bytes());
         }
-        let parts = self.flight.cut_waiting(size.payload_bytes() as usize);
+        let parts = self.flight.cut_waiting(size.data_bytes() as usize);
         if !parts.is_empty() {
             self.copies.cut(&parts);
             if let Some(spare_copies) = &mut self.spare_copies {

@@ -279,7 +279,7 @@ impl Learnt {
 
 /// Bytes on the wire per byte of data, in a full packet.
 fn wire_share(size: PacketSize) -> f64 {
-    size.packet_bytes as f64 / (size.payload_bytes() as f64).max(1.0)
+    size.packet_bytes as f64 / (size.data_bytes() as f64).max(1.0)
 }
 
 /// Largest queueing delay that does not count as congestion. `[P5]`
