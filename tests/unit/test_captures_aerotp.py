@@ -42,6 +42,7 @@ LOSSES = {
     "bursts": ({"kind": "gilbert-elliott", "p_good_to_bad": 0.02, "p_bad_to_good": 0.3, "loss_good": 0, "loss_bad": 1}, None),
     "outages": ({"kind": "outage", "period_s": 10, "down_s": 2}, None),
     "near-reliable": ({"kind": "loss", "loss": 0.05}, {"mode": "near-reliable"}),
+    "parity": ({"kind": "loss", "loss": 0.05}, {"fec_share": 0.1}),
     "deadline": ({"kind": "loss", "loss": 0.05}, {"rate_bps": 9e5, "deadline_s": 5}),
 }
 

@@ -1,9 +1,9 @@
-//! Parity in the segments of AeroTP's reliable modes, on real bytes with wrong bits: `docs/aerotp.md`, `[F6]`, `[F7]`.
+//! Parity in the segments of AeroTP's reliable modes, on real bytes with wrong bits: `docs/aerotp.md`, `[F6]` to `[F8]`.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use farlink_core::protocol::aerotp::{AerotpConfig, Segment, Side};
+use farlink_core::protocol::aerotp::{AerotpConfig, Fec, Segment, Side};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
 use farlink_core::{Endpoint, Event, Integrity, Rng, Rx, Stream, Time};
@@ -178,4 +178,82 @@ fn damaged_streams_arrive_complete() {
         damaged += wire.tally.damaged;
     }
     assert!(mended > 100 && damaged > 100, "{mended} {damaged}");
+}
+
+/// `[F8]`: lists of many blocks with a wrong byte in each are read; without parity of their own they are dropped.
+#[test]
+fn macks_are_corrected() {
+    let run = |mack_parity: bool| {
+        let keys = json!({ "fec_words": 16, "mack_parity": mack_parity, "packet_bytes": 300, "rate_bps": 1e6, "initial_rto_s": 5 });
+        let mut wire = Wire::new([&keys, &keys], 3);
+        let mut count = 0;
+        let mut longest = 0;
+        wire.transfer(&data(60_000), &mut |rng, segment, bytes, header| {
+            count += 1;
+            if let Some(mack) = segment.mack {
+                longest = longest.max(mack.edges.len());
+                let is_damaged = rng.chance(0.6);
+                bytes[header + (rng.uniform() * (bytes.len() - header) as f64) as usize] ^=
+                    if is_damaged { 0x81 } else { 0 };
+            } else if count % 3 == 0 && !segment.payload.is_empty() {
+                bytes[0] ^= 1; // the header fails: gaps to report
+            }
+        });
+        assert!(longest > 20, "{longest} edges");
+        (wire.tally, wire.now)
+    };
+    let ((with, soon), (without, late)) = (run(true), run(false));
+    assert!(with.mended_macks > 20 && with.damaged == 0, "{with:?}");
+    assert!(without.mended_macks == 0 && without.damaged > 20, "{without:?}");
+    assert!(soon < late, "{soon:?} {late:?}");
+}
+
+/// `[F8]`: what a MACK of each length has, and a peer without parity of its own reads it.
+#[test]
+fn a_mack_has_as_much_parity_for_its_length_as_data() {
+    for (keys, expected) in [
+        (json!({ "fec_words": 16 }), 1),
+        (json!({ "fec_words": 256 }), 10), // 424 bytes of payload
+        (json!({ "fec_share": 0.5 }), 2),
+        (json!({ "mode": "near-reliable", "fec_share": 0.01 }), 1),
+        (json!({ "fec_words": 16, "mack_parity": false }), 0),
+        (json!({ "mode": "quasi-reliable" }), 0),
+        (json!({ "mode": "quasi-reliable", "mack_parity": true }), 1),
+        (json!({}), 0),
+    ] {
+        let mode = keys.get("mode").cloned().unwrap_or(json!("reliable"));
+        let mut wire = Wire::new([&json!({ "mode": mode }), &keys], 4);
+        let mut words = Vec::new();
+        wire.transfer(b"some data", &mut |_, segment, _, _| {
+            if segment.mack.is_some() && segment.sequence != 0 {
+                words.push((segment.mack.unwrap().edges.len(), segment.fec_words));
+            }
+        });
+        // The listener's answers; the opener's own come from a side without parity.
+        assert_eq!(words.iter().map(|mack| mack.1).max(), Some(expected), "{keys}: {words:?}");
+    }
+}
+
+/// The table of MACKs in `docs/aerotp.md`, section 7: the probability that a MACK with so many blocks is lost, with the parity that data
+/// has by `fec_share = 0.05` and without parity.
+#[test]
+fn long_lists_survive_bit_errors() {
+    for (ber, blocks, without, with) in [
+        (1e-6, 0, 4.8e-4, 3.5e-4),
+        (1e-6, 32, 2.5e-3, 3.5e-4),
+        (1e-5, 0, 4.8e-3, 3.5e-3),
+        (1e-5, 32, 2.5e-2, 3.5e-3),
+        (1e-4, 0, 4.7e-2, 3.5e-2),
+        (1e-4, 32, 0.223, 3.5e-2),
+    ] {
+        let list = 16 + 8 * blocks;
+        let words = (0.05 * f64::from(list) / 4.0).ceil() as u16;
+        let intact = |bytes: u32| (1.0 - ber as f64).powi(8 * bytes as i32);
+        let unprotected = 1.0 - intact(40 + list + 4);
+        let code = Fec::new(list, words);
+        let protected = 1.0 - intact(44) * (1.0 - code.residual_loss(ber));
+        println!("{ber:e}, {blocks} blocks, {words} words: {unprotected:.2e}, {protected:.2e}");
+        assert!((unprotected / without - 1.0).abs() < 0.03, "{ber} {blocks}: {unprotected}");
+        assert!((protected / with - 1.0).abs() < 0.03, "{ber} {blocks}: {protected}");
+    }
 }

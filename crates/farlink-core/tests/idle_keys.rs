@@ -132,6 +132,12 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
         ),
         (arq(json!({ "ack": "per-packet", "compatible": true })), "compatible", json!({ "ack": "cumulative" })),
         (aerotp(json!({ "mode": "unreliable", "fec_words": 8 })), "fec_words", json!({ "mode": "quasi-reliable" })),
+        (aerotp(json!({ "mack_parity": true })), "mack_parity", json!({ "fec_share": 0.1 })),
+        (
+            aerotp(json!({ "mode": "unreliable", "mack_parity": true })),
+            "mack_parity",
+            json!({ "mode": "quasi-reliable" }),
+        ),
         (aerotp(json!({ "mode": "datagram", "fec_share": 0.1 })), "fec_share", json!({ "mode": "reliable" })),
         (
             aerotp(json!({ "mode": "unreliable", "adaptive_fec": {} })),

@@ -177,6 +177,7 @@ fn tshark_reads_every_field_of_simulated_runs() {
         ("copies", vec![("transport.tcp.copies", json!(2)), ("transport.tcp.acks_per_mack", json!(3))]),
         ("near-reliable", vec![("transport.tcp.mode", json!("near-reliable")), ("flow.file.count", json!(2))]),
         ("both-open", vec![("transport.tcp.opens", json!("both"))]),
+        ("parity", vec![("transport.tcp.fec_share", json!(0.1))]),
         ("deadline", vec![("transport.tcp.deadline_s", json!(1.2))]),
     ] {
         let scenario = lossy(&changes);
@@ -242,6 +243,12 @@ fn kinds() -> Vec<Segment<Vec<u8>>> {
             ..Segment::default()
         },
         Segment { flags: Flags::RESET, mode: Mode::Datagram, ..Segment::default() },
+        Segment {
+            flags: Flags::MACK.with(Flags::CRC).with(Flags::FEC),
+            fec_words: 5,
+            mack: Some(mack),
+            ..Segment::default()
+        },
     ]
 }
 
@@ -286,9 +293,9 @@ fn tshark_reads_every_kind_whole_in_ip_and_in_udp() {
 
 #[test]
 fn tshark_names_the_failed_check() {
-    let [plain, all, mack, reset] = kinds().try_into().unwrap();
+    let [plain, all, mack, reset, protected] = kinds().try_into().unwrap();
     let checked = Segment { flags: Flags::CRC, ..plain };
-    let packets: Vec<_> = [checked.clone(), checked, all, mack, reset.clone(), reset.clone(), reset]
+    let packets: Vec<_> = [checked.clone(), checked, all, mack, reset.clone(), reset.clone(), reset, protected]
         .map(|segment| (segment, false))
         .into();
     let capture = whole(&packets, |index, bytes| match index {
@@ -298,6 +305,7 @@ fn tshark_names_the_failed_check() {
         3 => bytes[40] ^= 1,
         4 => bytes[12] ^= 0xc0,
         5 => bytes[12] ^= 0x20,
+        7 => bytes[40] ^= 1,
         _ => {}
     });
     let Some(rows) = tshark("wrong", &capture, &["_ws.expert.message", "aerotp.hec.status", "aerotp.crc.status"])
@@ -312,6 +320,7 @@ fn tshark_names_the_failed_check() {
         ["Another version of AeroTP", "", ""],
         ["Sealed: the rest is encrypted", "", ""],
         ["", "1", ""],
+        ["Payload check is wrong; parity may mend it", "1", "0"],
     ];
     assert_eq!(rows, expected.map(|row| row.map(str::to_owned).to_vec()));
 }

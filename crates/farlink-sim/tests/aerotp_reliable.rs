@@ -79,6 +79,25 @@ fn parity_in_reliable_segments_saves_round_trips() {
     assert!(words_bytes < 0.4 * plain_bytes, "{words_bytes} and {plain_bytes} bytes");
 }
 
+/// `[F8]`: with more errors on the way back, parity of MACKs saves bytes that were sent again although they had arrived. Means of
+/// `docs/aerotp.md`, section 7.
+#[test]
+fn parity_of_macks_saves_repetitions() {
+    let [without, with] = [false, true].map(|mack_parity| {
+        let keys = json!({ "fec_share": 0.05, "mack_parity": mack_parity });
+        let changes = [
+            ("flow.file.traffic.bytes", json!(1e7)),
+            ("link.return.channel.ber", json!(5e-4)),
+            ("transport.aero.receive_buffer_bytes", json!(1e8)),
+        ];
+        let (round_trips, sent_bytes) = cost(&scenario(1e-4, &keys, &changes), 20);
+        println!("{keys}: {round_trips:.3} round trips, {:.4} bytes a byte", sent_bytes / 1e7);
+        (round_trips, sent_bytes / 1e7)
+    });
+    assert!(with.1 < without.1 - 0.003, "{with:?} {without:?}");
+    assert!((with.0 - without.0).abs() < 0.5, "each arrival is told three times: {with:?} {without:?}");
+}
+
 #[test]
 fn copies_or_shorter_packets_take_eight_round_trips() {
     for transport in [json!({ "copies": 3 }), json!({ "adaptive_length": {} })] {

@@ -127,7 +127,7 @@ fn aerotp() -> Vec<Value> {
         json!({ "rate_bps": 1e6, "spare_copies": true, "opens": "both" }),
         json!({ "receive_buffer_bytes": 400 }),
         json!({ "opens": "both", "keep_alive_s": 5 }),
-        json!({ "fec_words": 3, "rate_bps": 1e5, "copies": 2 }),
+        json!({ "fec_words": 3, "rate_bps": 1e5, "copies": 2, "mack_parity": false }),
         json!({ "mode": "near-reliable", "fec_share": 0.2, "opens": "both" }),
         json!({ "coded": {} }),
         json!({ "coded": { "block_symbols": 5, "completion": 0.6, "expected_loss": 0.3 }, "mode": "near-reliable", "rate_bps": 1e5 }),
@@ -154,7 +154,7 @@ fn aerotp_streams() -> Vec<Value> {
         json!({ "mode": "quasi-reliable", "fec_share": 0.1, "erasure": { "source": 6, "repair": 3 } }),
         json!({ "deadline_s": 0.3, "fec_share": 0.1, "rate_bps": 1e5 }),
         json!({
-            "mode": "quasi-reliable", "fec_words": 2, "adaptive_fec": { "report_every_s": 0.05 }, "rate_bps": 1e5,
+            "mode": "quasi-reliable", "fec_words": 2, "adaptive_fec": { "report_every_s": 0.05 }, "rate_bps": 1e5, "mack_parity": true,
             "erasure": { "source": 4, "repair": 1, "timeout_s": 0.02 }, "hold_time_s": 0.2,
         }),
         json!({ "mode": "unreliable", "deadline_s": 0.05, "rate_bps": 1e5 }),

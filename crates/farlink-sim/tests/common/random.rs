@@ -467,6 +467,9 @@ pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
             if let Some(exponent) = rate {
                 config["rate_bps"] = 10_f64.powf(exponent).into();
             }
+            if words % 4 == 1 {
+                config["mack_parity"] = (words % 8 == 1).into();
+            }
             if let Some(acks) = acks {
                 config["acks_per_mack"] = acks.into();
             }

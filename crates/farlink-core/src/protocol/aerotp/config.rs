@@ -146,6 +146,10 @@ pub struct AerotpConfig {
     /// up to whole 32-bit words, 256 at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec_share: Option<Fraction>,
+    /// Acknowledgements (MACKs) carry parity too, as much for their length as full packets of data. Defaults to true in the
+    /// reliable modes and to false in the quasi-reliable one, whose MACKs are few and short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mack_parity: Option<bool>,
     /// The parity adapts to the bit error rate, beginning with `fec_words`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_fec: Option<AdaptiveFec>,
@@ -202,6 +206,7 @@ impl Default for AerotpConfig {
             receive_buffer_bytes: None,
             fec_words: None,
             fec_share: None,
+            mack_parity: None,
             adaptive_fec: None,
             erasure: None,
             deadline_s: None,
@@ -262,6 +267,13 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         [
             Idle::when(!self.mode.has_parity(), "fec_words", "the mode has no parity", quasi_reliable),
             Idle::when(!self.mode.has_parity(), "fec_share", "the mode has no parity", quasi_reliable),
+            Idle::when(!self.mode.has_parity(), "mack_parity", "the mode has no parity", quasi_reliable),
+            Idle::when(
+                is_reliable && self.packet_size().parity == Parity::NONE,
+                "mack_parity",
+                "no packet has parity",
+                "fec_words = 16",
+            ),
             Idle::when(
                 !self.ecn_counts(),
                 "ecn",
@@ -328,6 +340,11 @@ impl AerotpConfig {
     pub(super) fn packet_size(&self) -> PacketSize {
         let parity = if self.mode.has_parity() { self.parity() } else { Parity::NONE };
         PacketSize::new(self.packet_bytes.whole(), self.header_bytes.whole(), self.erasure.is_some(), parity)
+    }
+
+    /// Whether MACKs carry parity where data does. `[F8]`
+    pub(super) fn has_mack_parity(&self) -> bool {
+        self.mack_parity.unwrap_or(self.mode.is_acknowledged())
     }
 
     /// The configured parity of modes that have any.

@@ -28,6 +28,18 @@ impl Parity {
         }
     }
 
+    /// Words of parity of a MACK's list of `list_bytes`: as many for its length as a full segment has for `full_bytes` of payload.
+    /// `[F8]`
+    pub(super) fn words_of_list(self, list_bytes: u32, full_bytes: u32) -> u16 {
+        match self {
+            Parity::Words(words) => {
+                let words = (u32::from(words) * list_bytes).div_ceil(full_bytes.max(1));
+                words.min(u32::from(MOST_WORDS)) as u16
+            }
+            Parity::Share(_) => self.words(list_bytes),
+        }
+    }
+
     /// The longest payload that fits into `room_bytes` together with its parity and the field that says how much there is.
     #[inline]
     pub(super) fn payload_bytes(self, room_bytes: u32) -> u32 {
@@ -74,9 +86,19 @@ mod tests {
         assert_eq!(Parity::Words(16).words(0), 0, "nothing to protect");
     }
 
+    #[test]
+    fn a_list_has_its_part_of_the_parity() {
+        assert_eq!([0, 1, 4, 16, 256].map(|words| Parity::Words(words).words_of_list(272, 1388)), [0, 1, 1, 4, 51]);
+        assert_eq!(Parity::Words(16).words_of_list(16, 1388), 1, "at least one");
+        assert_eq!(Parity::Words(256).words_of_list(272, 1), 256, "at most 256");
+        assert_eq!([16, 272].map(|bytes| Parity::Share(0.05).words_of_list(bytes, 1388)), [1, 4]);
+    }
+
     proptest! {
         #[test]
-        fn the_longest_payload_fits_and_a_longer_one_does_not(room in 0_u32..66_000, share in 1e-4..0.999_f64, words in 0_u16..=256) {
+        fn the_longest_payload_fits_and_a_longer_one_does_not(
+            (room, share, words) in (0_u32..66_000, 1e-4..0.999_f64, 0_u16..=256)
+        ) {
             let taken = |parity: Parity, bytes: u32| bytes + parity_bytes(parity.words(bytes));
             for parity in [Parity::Share(share), Parity::Words(words)] {
                 let bytes = parity.payload_bytes(room);

@@ -77,6 +77,30 @@ fn the_list_of_a_mack_matches_the_specification() {
     assert_eq!(long[24..28], 0x5fff_ffff_u32.to_be_bytes(), "as long as there are bits for");
 }
 
+/// Figure 2 with its trailer: the field, the list, its parity, its check; and up to two wrong bytes are corrected.
+#[test]
+fn the_parity_of_a_mack_follows_its_list() {
+    let mut mack = Mack { echo: 1, window: 3, ..Mack::default() };
+    mack.edges.push(0x10, 0x20);
+    let segment = Segment::<Bytes> { fec_words: 1, mack: Some(mack), ..Segment::default() };
+    let bytes = encoded(&segment);
+    assert_eq!((bytes[13], &bytes[14..20]), (0x20 | 0x08 | 0x02, &[0, 24, 0, 1, 0, 0][..]));
+    assert_eq!(bytes.len(), 24 + 24 + 4 + 4);
+    for (wrong, integrity) in [
+        (&[24][..], Integrity::Mended { bits: 2 }),
+        (&[30, 50], Integrity::Mended { bits: 4 }),
+        (&[30, 40, 55], Integrity::PayloadDamaged),
+    ] {
+        let mut damaged = bytes.clone();
+        for &at in wrong {
+            damaged[at] ^= 0x11;
+        }
+        let arrived = decoded(&damaged).unwrap();
+        assert_eq!(arrived.integrity, integrity, "{wrong:?}");
+        assert!(integrity == Integrity::PayloadDamaged || arrived.segment.mack == Some(mack));
+    }
+}
+
 #[test]
 fn invalid_lists_are_refused() {
     let list = |bytes: usize| Segment { payload: vec![0; bytes], ..Segment::default() };

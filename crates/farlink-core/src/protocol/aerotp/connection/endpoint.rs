@@ -56,7 +56,10 @@ impl<D: Payload> Connection<D> {
     /// Takes a segment that belongs to the connection.
     pub(super) fn take(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         (self.last_sign, self.last_received, self.asked) = (now, now, None);
-        if let Integrity::Mended { bits } = rx.integrity {
+        // The count tells the sender of data how strong the parity of data should be. `[U5]`
+        if let Integrity::Mended { bits } = rx.integrity
+            && segment.mack.is_none()
+        {
             self.receiving.on_mended(bits);
         }
         match &segment.mack {

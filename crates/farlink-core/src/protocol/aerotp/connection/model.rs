@@ -103,7 +103,8 @@ impl Setting {
         let deadline = if self.deadline { serde_json::json!(0.5) } else { serde_json::Value::Null };
         let parity_bytes = if self.parity > 0 { 4 + 4 * u64::from(self.parity) } else { 0 };
         let config: AerotpConfig = serde_json::from_value(serde_json::json!({
-            "packet_bytes": 49 + parity_bytes, "fec_words": self.parity, "acks_per_mack": 1, "opens": self.opens, "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
+            "packet_bytes": 49 + parity_bytes, "fec_words": self.parity, "acks_per_mack": 1, "opens": self.opens,
+            "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
             "rate_control": "none", "deadline_s": deadline,
         }))
         .expect("these are its keys");

@@ -7,7 +7,7 @@ use crate::time::Time;
 use super::Connection;
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
-use crate::protocol::aerotp::parity::words_within;
+use crate::protocol::aerotp::parity::{Parity, words_within};
 use crate::protocol::aerotp::segment::{
     CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES, Segment,
 };
@@ -126,10 +126,15 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Words of parity of a segment that has everything else. Data that was cut for less parity than there is now keeps its
-    /// length, and has the parity that fits. `[F6]`
+    /// Words of parity of a segment that has everything else, with data or a list. Data that was cut for less parity than
+    /// there is now keeps its length, and has the parity that fits. `[F6]`, `[F8]`
     #[inline]
     fn parity_of(&self, segment: &Segment<D>) -> u16 {
+        if let Some(mack) = &segment.mack {
+            let is_protected = self.size.parity != Parity::NONE && self.config.has_mack_parity();
+            let full = if is_protected { self.size.data_bytes() as u32 } else { 0 };
+            return if is_protected { self.size.parity.words_of_list(mack.body_bytes(), full) } else { 0 };
+        }
         let wanted = self.size.parity.words(segment.payload.len() as u32);
         if wanted == 0 || !self.mode.is_acknowledged() {
             return wanted;
