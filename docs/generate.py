@@ -133,6 +133,12 @@ SECTIONS = (
         "Table `[transport.NAME.adaptive_length]` of an ARQ transport. [How the rules compare](../design/adaptive-length.md).",
     ),
     (
+        "Changes of the mode",
+        "ModeChange",
+        "transport.NAME.mode_changes[]",
+        "Entries of `mode_changes` of an AeroTP transport.",
+    ),
+    (
         "Parity that follows the bit error rate",
         "AdaptiveFec",
         "transport.NAME.adaptive_fec",

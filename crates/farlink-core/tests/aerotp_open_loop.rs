@@ -18,6 +18,35 @@ fn sent(side: &mut Side<Virtual>, now: Time) -> Option<(u32, u8, u16)> {
     Some((sent.packet.wire_bytes(), sent.packet.class, sent.packet.fec_words))
 }
 
+/// `[U9]`: the mode changes with the first segment that is sent from the given time on, at both ends, and back.
+#[test]
+fn the_mode_changes_at_the_configured_times() {
+    let changes = json!([{ "at_s": 10, "mode": "unreliable" }, { "at_s": 20.5, "mode": "quasi-reliable" }]);
+    let keys = json!({ "mode": "quasi-reliable", "fec_words": 8, "mode_changes": changes, "erasure": { "source": 8, "repair": 2 } });
+    let (mut sender, _) = pair(&keys);
+    let mut sent_at = |s: f64| {
+        let now = Time::from_secs_f64(s);
+        sender.write(now, &mut Virtual(20_000));
+        let all: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(now)).map(|sent| sent.packet).collect();
+        assert!(all.len() > 13 && all.iter().all(|packet| packet.mode == all[0].mode), "{s}");
+        let repairs = all.iter().filter(|packet| packet.repair.is_some()).count();
+        (all[0].mode, all.iter().map(|packet| packet.fec_words).max(), repairs > 0)
+    };
+    let coded = (Mode::QuasiReliable, Some(8), true);
+    let plain = (Mode::Unreliable, Some(0), false);
+    assert_eq!([9.999, 10.0, 20.4, 20.5, 100.0].map(&mut sent_at), [coded, plain, plain, coded, coded]);
+
+    let late =
+        json!({ "mode": "unreliable", "mode_changes": [{ "at_s": 0, "mode": "quasi-reliable" }], "fec_share": 0.1 });
+    let (mut sender, mut receiver) = pair(&late);
+    sender.write(Time::ZERO, &mut Virtual(10_000));
+    let first = sender.poll_transmit(Time::ZERO).unwrap().packet;
+    assert_eq!((first.mode, first.wire_bytes(), first.flags.has(Flags::FEC)), (Mode::QuasiReliable, 1500, true));
+    receiver.handle_packet(Time::ZERO, &first, Rx::default());
+    let answer = receiver.poll_transmit(Time::ZERO).unwrap().packet;
+    assert!(answer.mack.is_some() && answer.mode == Mode::QuasiReliable);
+}
+
 #[test]
 fn codes_are_switched_from_one_segment_to_the_next() {
     let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "fec_words": 8 }));

@@ -60,6 +60,31 @@ fn parity_is_one_amount_that_leaves_room_for_data() {
     }
 }
 
+#[test]
+fn only_streams_without_acknowledgements_change_their_mode() {
+    let change = |at_s: f64, mode: &str| json!({ "at_s": at_s, "mode": mode });
+    let (plain, coded) = (change(1.0, "unreliable"), change(2.0, "quasi-reliable"));
+    let quasi = |changes: Value| json!({ "mode": "quasi-reliable", "mode_changes": changes });
+    refused(&[
+        (json!({ "mode_changes": [plain] }), "mode_changes", "reliable keeps its mode"),
+        (json!({ "mode": "datagram", "mode_changes": [plain] }), "mode_changes", "datagram keeps its mode"),
+        (quasi(json!([change(3.0, "reliable")])), "mode_changes", "no connection becomes reliable under way, at 3 s"),
+        (quasi(json!([change(3.0, "datagram")])), "mode_changes", "no connection becomes datagram"),
+        (quasi(json!([coded])), "mode_changes", "at 2 s the mode is quasi-reliable already"),
+        (quasi(json!([coded, plain])), "mode_changes", "already"),
+        (quasi(json!([change(2.0, "unreliable"), change(2.0, "quasi-reliable")])), "mode_changes", "2 s is not after"),
+        (
+            json!({ "mode": "unreliable", "packet_bytes": 100, "mode_changes": [coded] }),
+            "fec_words",
+            "16 words of parity leave no room",
+        ),
+    ]);
+    for keys in [quasi(json!([])), quasi(json!([plain, coded])), json!({ "mode_changes": [] })] {
+        let config: AerotpConfig = serde_json::from_value(keys.clone()).unwrap();
+        assert!(config.check().is_ok(), "{keys}");
+    }
+}
+
 /// Each is refused at this path, with these words of the rule and a remedy.
 fn refused(cases: &[(Value, &str, &str)]) {
     for (keys, path, rule) in cases {

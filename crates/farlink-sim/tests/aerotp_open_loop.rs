@@ -48,6 +48,22 @@ fn losses_with_parity_match_the_closed_form() {
     }
 }
 
+/// `[U9]`: each part of the stream has the loss of its mode.
+#[test]
+fn losses_follow_the_mode_of_the_time() {
+    let changes = json!([{ "at_s": 4, "mode": "unreliable" }, { "at_s": 12, "mode": "quasi-reliable" }]);
+    let scenario = scenario(json!({ "mode": "quasi-reliable", "fec_words": 8, "mode_changes": changes }));
+    let flow = flow(&scenario, 1);
+    let payload = 1500 - 44 - 4 - 32;
+    let coded = 1.0 - (1.0 - header_loss(44)) * (1.0 - Fec::new(payload, 8).residual_loss(BER));
+    // Bytes of the stream that are sent between 4 s and 12 s, at 5 Mb/s.
+    let plain_bytes = 8.0 * 5e6 / 8.0 * 1456.0 / 1500.0;
+    let expected = (plain_bytes * header_loss(1500) + (1e7 - plain_bytes) * coded) / 1e7;
+    let lost = flow.skipped_bytes as f64 / 1e7;
+    println!("lost {lost}, expected {expected}: {coded} and {}", header_loss(1500));
+    assert!((lost - expected).abs() < 0.015, "{lost}, expected {expected}");
+}
+
 #[test]
 fn without_parity_any_wrong_bit_loses_a_packet() {
     let scenario = scenario(json!({ "mode": "unreliable" }));

@@ -199,6 +199,9 @@ fn rare() -> Vec<Value> {
         "cubic": { "kind": "tcp", "congestion_control": "cubic", "cubic": { "c": 0.4 } },
         "words": { "kind": "aerotp", "mode": "quasi-reliable", "fec_words": 16 },
         "share": { "kind": "aerotp", "fec_share": 0.05, "mack_parity": false },
+        "changing": {
+            "kind": "aerotp", "mode": "unreliable", "mode_changes": [{ "at_s": 10, "mode": "quasi-reliable" }],
+        },
         "open-loop": {
             "kind": "aerotp", "mode": "quasi-reliable", "erasure": { "source": 10, "repair": 3, "timeout_s": 1 },
             "adaptive_fec": { "target_loss": 0.01, "report_every_s": 1 },

@@ -147,6 +147,10 @@ fn aerotp_streams() -> Vec<Value> {
         json!({ "deadline_s": 0.2, "coded": { "block_symbols": 5 }, "rate_bps": 1e5, "opens": "both" }),
         json!({ "mode": "unreliable" }),
         json!({ "mode": "unreliable", "hold_time_s": 0.1, "opens": "both" }),
+        json!({
+            "mode": "quasi-reliable", "fec_words": 4, "erasure": { "source": 4, "repair": 2 }, "rate_bps": 1e5, "mack_parity": true,
+            "mode_changes": [{ "at_s": 0.05, "mode": "unreliable" }, { "at_s": 0.2, "mode": "quasi-reliable" }],
+        }),
         json!({ "mode": "unreliable", "deliver_damaged": true, "rate_bps": 1e5 }),
         json!({ "mode": "quasi-reliable", "fec_words": 4 }),
         json!({ "mode": "quasi-reliable", "fec_words": 16, "hold_time_s": 0.3, "rate_bps": 1e5 }),

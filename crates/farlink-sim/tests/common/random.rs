@@ -467,6 +467,11 @@ pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
             if let Some(exponent) = rate {
                 config["rate_bps"] = 10_f64.powf(exponent).into();
             }
+            if bytes % 3 == 0 && ["quasi-reliable", "unreliable"].contains(&mode) {
+                let other = if mode == "unreliable" { "quasi-reliable" } else { "unreliable" };
+                config["mode_changes"] =
+                    json!([{ "at_s": hold_s * 10.0, "mode": other }, { "at_s": hold_s * 10.0 + 1.0, "mode": mode }]);
+            }
             if words % 4 == 1 {
                 config["mack_parity"] = (words % 8 == 1).into();
             }

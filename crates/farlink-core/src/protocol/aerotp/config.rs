@@ -16,6 +16,7 @@ use super::coded::Coded;
 use super::fec::CRC_BYTES;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
+use super::mode_change::{self, ModeChange};
 use super::open_loop::{AdaptiveFec, Erasure};
 use super::packet_size::PacketSize;
 use super::parity::Parity;
@@ -105,6 +106,10 @@ impl PacketLength {
 pub struct AerotpConfig {
     /// What the connection guarantees.
     pub mode: Mode,
+    /// Changes of the mode under way, from quasi-reliable to unreliable and back: `[{ at_s = 10, mode = "unreliable" }]`, in the order
+    /// of time. Each applies to segments sent from then on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mode_changes: Vec<ModeChange>,
     /// Largest packet on the wire, in bytes: headers, payload, parity and checksum.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub packet_bytes: Count,
@@ -192,6 +197,7 @@ impl Default for AerotpConfig {
         let seconds = |s| PositiveSeconds::new(s).expect("a constant within its range");
         AerotpConfig {
             mode: Mode::default(),
+            mode_changes: Vec::new(),
             packet_bytes: count(1500),
             header_bytes: count(40),
             rate_bps: None,
@@ -251,7 +257,12 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         }
         self.check_buffers()?;
         self.erasure.map_or(Ok(()), |erasure| erasure.check())?;
-        self.check_parity()
+        self.check_parity()?;
+        mode_change::check(self.mode, &self.mode_changes)?;
+        self.mode_changes.iter().try_for_each(|change| {
+            let later = AerotpConfig { mode: change.mode, mode_changes: Vec::new(), ..self.clone() };
+            later.check_parity()
+        })
     }
 
     fn idle(&self) -> Vec<Idle> {
@@ -265,9 +276,9 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         let quasi_reliable = "mode = \"quasi-reliable\"";
         let length = self.adaptive_length.map(|length| length.rule().idle()).unwrap_or_default().into_iter();
         [
-            Idle::when(!self.mode.has_parity(), "fec_words", "the mode has no parity", quasi_reliable),
-            Idle::when(!self.mode.has_parity(), "fec_share", "the mode has no parity", quasi_reliable),
-            Idle::when(!self.mode.has_parity(), "mack_parity", "the mode has no parity", quasi_reliable),
+            Idle::when(!self.has_parity(), "fec_words", "the mode has no parity", quasi_reliable),
+            Idle::when(!self.has_parity(), "fec_share", "the mode has no parity", quasi_reliable),
+            Idle::when(!self.has_parity(), "mack_parity", "the mode has no parity", quasi_reliable),
             Idle::when(
                 is_reliable && self.packet_size().parity == Parity::NONE,
                 "mack_parity",
@@ -281,12 +292,12 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
                 "rate_control = \"learnt\"",
             ),
             Idle::when(
-                self.mode != Mode::QuasiReliable,
+                !self.has(Mode::QuasiReliable),
                 "adaptive_fec",
                 "the mode has no reports of corrected errors",
                 quasi_reliable,
             ),
-            Idle::when(self.mode != Mode::QuasiReliable, "erasure", "the mode has no codes", quasi_reliable),
+            Idle::when(!self.has(Mode::QuasiReliable), "erasure", "the mode has no codes", quasi_reliable),
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
             Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),
@@ -334,6 +345,16 @@ impl AerotpConfig {
     /// Whether each write is a message by itself, without acknowledgement.
     pub fn carries_messages(&self) -> bool {
         self.mode == Mode::Datagram
+    }
+
+    /// Whether a connection has a mode, from the beginning or after a change.
+    pub(super) fn has(&self, mode: Mode) -> bool {
+        self.mode == mode || self.mode_changes.iter().any(|change| change.mode == mode)
+    }
+
+    /// Whether segments may carry parity, from the beginning or after a change.
+    fn has_parity(&self) -> bool {
+        self.mode.has_parity() || self.has(Mode::QuasiReliable)
     }
 
     /// The packet size with which a connection begins.

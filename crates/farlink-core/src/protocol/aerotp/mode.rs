@@ -41,6 +41,22 @@ impl Mode {
         matches!(self, Mode::Reliable | Mode::NearReliable | Mode::QuasiReliable)
     }
 
+    /// Whether a connection of this mode may change to another one of these. `[U7]`
+    pub const fn may_change(self) -> bool {
+        matches!(self, Mode::QuasiReliable | Mode::Unreliable)
+    }
+
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Reliable => "reliable",
+            Mode::NearReliable => "near-reliable",
+            Mode::QuasiReliable => "quasi-reliable",
+            Mode::Unreliable => "unreliable",
+            Mode::Datagram => "datagram",
+        }
+    }
+
     /// Whether every byte is acknowledged and lost data is retransmitted.
     pub const fn is_acknowledged(self) -> bool {
         matches!(self, Mode::Reliable | Mode::NearReliable)

@@ -43,6 +43,8 @@ pub struct Connection<D> {
     /// The present packet size, which follows the path MTU, and the parity of segments with data. `[S1]`
     size: PacketSize,
     mode: Mode,
+    /// How many of the configured changes of the mode have been made.
+    mode_changes_made: usize,
     /// Estimate of the bit errors, if the parity adapts to them.
     errors: Option<Estimate>,
     lifecycle: Lifecycle,
@@ -163,7 +165,8 @@ impl<D: Payload> Connection<D> {
             config: config.clone(),
             size: config.packet_size(),
             mode: config.mode,
-            errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),
+            mode_changes_made: 0,
+            errors: config.adaptive_fec.filter(|_| config.has(Mode::QuasiReliable)).map(|fec| Estimate::new(&fec)),
             lifecycle: Lifecycle::default(),
             is_passive: false,
             sending: Sending::new(config),

@@ -15,6 +15,7 @@ use crate::protocol::aerotp::segment::{
 impl<D: Payload> Connection<D> {
     /// The next segment, without its headers.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment<D>> {
+        self.follow_mode_changes(now);
         if let Some(reset) = self.reset.take() {
             return Some(reset.segment(&self.config));
         }

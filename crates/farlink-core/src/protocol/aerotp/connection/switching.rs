@@ -54,11 +54,10 @@ impl<D: Payload> Connection<D> {
     /// # Errors
     /// If either is another mode; nothing changes then.
     pub fn set_mode(&mut self, mode: Mode) -> Result<(), SwitchError> {
-        let is_stream = |mode| matches!(mode, Mode::QuasiReliable | Mode::Unreliable);
         if mode == self.mode {
             return Ok(());
         }
-        if !is_stream(self.mode) || !is_stream(mode) {
+        if !self.mode.may_change() || !mode.may_change() {
             return Err(SwitchError::Mode { from: self.mode, to: mode });
         }
         self.mode = mode;
@@ -66,6 +65,17 @@ impl<D: Payload> Connection<D> {
         self.size = self.size.with_parity(parity);
         self.sending.set_coded(mode == Mode::QuasiReliable);
         Ok(())
+    }
+
+    /// Makes the configured changes of the mode that are due. `[U9]`
+    pub(super) fn follow_mode_changes(&mut self, now: Time) {
+        while let Some(change) = self.config.mode_changes.get(self.mode_changes_made)
+            && change.at_s.time() <= now
+        {
+            let mode = change.mode;
+            self.mode_changes_made += 1;
+            self.set_mode(mode).expect("the configuration has no other changes");
+        }
     }
 
     /// Sets the number of 32-bit words of parity in each segment, from the next one on. `[U7]`

@@ -52,7 +52,7 @@ pub(in super::super) struct Receiver<D> {
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
-        let erasure = config.erasure.filter(|_| config.mode == Mode::QuasiReliable);
+        let erasure = config.erasure.filter(|_| config.has(Mode::QuasiReliable));
         // The block of the missing data is closed within one timeout, and sending its repair symbols takes at most as long.
         // `[E4]`
         let repair_time = erasure.map_or(Time::ZERO, |erasure| erasure.timeout_s.time().times(2));
