@@ -61,6 +61,29 @@ fn parity_is_one_amount_that_leaves_room_for_data() {
 }
 
 #[test]
+fn each_mode_of_a_class_fits_the_other_keys() {
+    let by_class = |modes: &[&str], key: &str, value: Value| json!({ "mode_by_class": modes, key: value });
+    refused(&[
+        (by_class(&["reliable"; 9], "copies", json!(1)), "mode_by_class", "9 modes for 8 classes"),
+        (by_class(&["reliable", "unreliable"], "coded", json!({})), "coded", "makes class 1 unreliable"),
+        (by_class(&["quasi-reliable"], "packet_bytes", json!(100)), "fec_words", "makes class 0 quasi-reliable"),
+        (by_class(&["unreliable"], "rate_control", json!("learnt")), "rate_control", "makes class 0 unreliable"),
+    ]);
+    let config: AerotpConfig =
+        serde_json::from_value(json!({ "mode": "unreliable", "mode_by_class": ["near-reliable", "datagram"] }))
+            .unwrap();
+    config.check().unwrap();
+    let modes: Vec<_> = (0..4).map(|class| config.for_class(class).mode.name()).collect();
+    assert_eq!(modes, ["near-reliable", "datagram", "unreliable", "unreliable"]);
+    // A key that one of the modes takes has an effect.
+    let idle = |keys: Value| serde_json::from_value::<AerotpConfig>(keys).unwrap().idle();
+    let is_idle = |keys: Value, key: &str| idle(keys).iter().any(|idle| idle.key == key);
+    assert!(is_idle(json!({ "hold_time_s": 1 }), "hold_time_s"));
+    assert!(!is_idle(json!({ "hold_time_s": 1, "mode_by_class": ["unreliable"] }), "hold_time_s"));
+    assert!(is_idle(json!({ "hold_time_s": 1, "mode_by_class": ["datagram", "near-reliable"] }), "hold_time_s"));
+}
+
+#[test]
 fn only_streams_without_acknowledgements_change_their_mode() {
     let change = |at_s: f64, mode: &str| json!({ "at_s": at_s, "mode": mode });
     let (plain, coded) = (change(1.0, "unreliable"), change(2.0, "quasi-reliable"));

@@ -161,7 +161,7 @@ fn resolve_restart(restart: Restart) -> RestartSetup {
 }
 
 fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ConfigError> {
-    let transport = scenario.transport_of(flow);
+    let transport = scenario.transport_of_class(flow);
     let traffic = match &flow.traffic {
         TrafficKind::Bulk(_) if !transport.as_dyn().is_bounded() => {
             let kind = transport.kind();
@@ -192,7 +192,7 @@ fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetu
     Ok(FlowSetup {
         name: name.to_owned(),
         transport_name: flow.transport.clone(),
-        transport: transport.clone(),
+        transport: transport.into_owned(),
         class: flow.class.whole(),
         count: flow.count.whole(),
         start: flow.start_s.time(),

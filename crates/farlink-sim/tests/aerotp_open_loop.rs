@@ -64,6 +64,29 @@ fn losses_follow_the_mode_of_the_time() {
     assert!((lost - expected).abs() < 0.015, "{lost}, expected {expected}");
 }
 
+/// Flows of one transport in the modes of their classes give what they give with a transport for each mode.
+#[test]
+fn the_class_of_a_flow_chooses_the_mode() {
+    let modes = ["reliable", "quasi-reliable", "unreliable", "datagram"];
+    let flow = |transport: &str, class: usize| json!({ "transport": transport, "class": class, "traffic": { "kind": "cbr", "rate_bps": 2e5, "payload_bytes": 1000, "bytes": 2e5 } });
+    let mut table = scenario(json!({ "mode": "datagram", "rate_bps": 1e6, "mode_by_class": modes[..3] }));
+    let mut each = scenario(json!({}));
+    (table["flow"], each["flow"], each["transport"]) = (json!({}), json!({}), json!({}));
+    for (class, mode) in modes.iter().enumerate() {
+        table["flow"][mode] = flow("aero", class);
+        each["flow"][mode] = flow(mode, class);
+        each["transport"][mode] = json!({ "kind": "aerotp", "rate_bps": 1e6, "mode": mode });
+    }
+    let run = |scenario: &Value| {
+        let flows = once(&setup(scenario), 1).flows;
+        flows.iter().map(|flow| (flow.delivered_bytes, flow.skipped_bytes, flow.sent_packets)).collect::<Vec<_>>()
+    };
+    let by_class = run(&table);
+    assert_eq!(by_class, run(&each));
+    assert_eq!((by_class[0].0, by_class[0].1), (200_000, 0), "reliable");
+    assert!(by_class[2].1 > 50_000 && by_class[1].1 < by_class[2].1 / 4, "{by_class:?}");
+}
+
 #[test]
 fn without_parity_any_wrong_bit_loses_a_packet() {
     let scenario = scenario(json!({ "mode": "unreliable" }));

@@ -283,7 +283,7 @@ impl Scenario {
     /// # Panics
     /// If its transport does not exist; a scenario from [`expand`](super::expand) has it.
     pub fn is_split(&self, flow: &Flow) -> bool {
-        flow.split && !self.transport_of(flow).as_dyn().carries_datagrams()
+        flow.split && !self.transport_of_class(flow).as_dyn().carries_datagrams()
     }
 
     /// The hops from sender to receiver, with their names. `[link]` is a path of one hop named `link`.

@@ -25,6 +25,8 @@ mod schema;
 mod service;
 pub mod traffic;
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,6 +148,19 @@ impl Scenario {
     /// If no transport has that name; a scenario from [`expand`] always has it.
     pub fn transport_of(&self, flow: &Flow) -> &TransportConfig {
         self.transport.get(&flow.transport).expect("a checked scenario has the transports that its flows name")
+    }
+
+    /// The transport of a flow as its class makes it.
+    ///
+    /// # Panics
+    /// As [`transport_of`](Self::transport_of).
+    pub fn transport_of_class(&self, flow: &Flow) -> Cow<'_, TransportConfig> {
+        match self.transport_of(flow) {
+            TransportConfig::Aerotp(config) if !config.mode_by_class.is_empty() => {
+                Cow::Owned(TransportConfig::Aerotp(config.for_class(flow.class.whole())))
+            }
+            config => Cow::Borrowed(config),
+        }
     }
 
     /// How long a run continues without any delivery; for ever if it has a duration.

@@ -3,7 +3,7 @@
 use farlink_core::ConfigError;
 use farlink_core::channel::ChannelKind;
 use farlink_core::protocol::TransportConfig;
-use farlink_core::protocol::aerotp::AerotpConfig;
+use farlink_core::protocol::aerotp::{AerotpConfig, Mode};
 use farlink_core::scenario::Scenario;
 
 use super::legs::slowest_bps;
@@ -27,7 +27,9 @@ fn in_use<'a>(
 /// Windows that are too small to fill the path.
 pub(super) fn short_windows(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
     let mut notes = Vec::new();
-    for (name, config, round_trip) in in_use(scenario, setup).filter(|(_, config, _)| config.mode.is_acknowledged()) {
+    for (name, config, round_trip) in
+        in_use(scenario, setup).filter(|(_, config, _)| config.modes().any(Mode::is_acknowledged))
+    {
         let rate_bps = config.rate_bps.map_or(f64::INFINITY, |rate| rate.get()).min(slowest_bps(&setup.forward));
         if !rate_bps.is_finite() {
             continue;
@@ -82,7 +84,9 @@ fn loss_of(scenario: &Scenario) -> f64 {
 /// If a transport would give up before its first answer can arrive, or its timestamps cannot measure such a round trip; the error
 /// names the first one.
 pub(super) fn check_round_trips(scenario: &Scenario, setup: &Setup) -> Result<(), ConfigError> {
-    for (name, config, round_trip) in in_use(scenario, setup).filter(|(_, config, _)| !config.carries_messages()) {
+    for (name, config, round_trip) in
+        in_use(scenario, setup).filter(|(_, config, _)| config.modes().any(|mode| mode != Mode::Datagram))
+    {
         let longest = AerotpConfig::LONGEST_ROUND_TRIP;
         let seconds = round_trip.as_secs_f64();
         if round_trip >= longest {

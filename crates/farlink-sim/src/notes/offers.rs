@@ -52,10 +52,10 @@ struct Offer<'a> {
 
 /// Least number of bytes on the wire per byte of data, because a stream may fill its packets.
 fn wire_share(scenario: &Scenario, flow: &Flow) -> f64 {
-    let transport = scenario.transport_of(flow);
+    let transport = scenario.transport_of_class(flow);
     let pace = transport.as_dyn().pace();
     let packed = pace.copies * pace.wire_bytes / pace.payload_bytes;
-    match (transport, &flow.traffic) {
+    match (&*transport, &flow.traffic) {
         (TransportConfig::Udp(udp), TrafficKind::Cbr(cbr)) => {
             let message = cbr.payload_bytes.get();
             let packets = (message / udp.segment_bytes.get()).ceil();

@@ -9,6 +9,7 @@ use crate::protocol::Idle;
 use crate::protocol::Pace;
 use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
 use crate::time::Time;
+use crate::turns::CLASSES;
 use crate::units::{BitRate, Count, CountToMillion, Factor, Fraction, PositiveSeconds, Seconds, Whole};
 
 use super::clock::Clock;
@@ -106,6 +107,9 @@ impl PacketLength {
 pub struct AerotpConfig {
     /// What the connection guarantees.
     pub mode: Mode,
+    /// Mode of flows by their class, from class 0 on: `["reliable", "quasi-reliable"]`. Flows of further classes have `mode`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mode_by_class: Vec<Mode>,
     /// Changes of the mode under way, from quasi-reliable to unreliable and back: `[{ at_s = 10, mode = "unreliable" }]`, in the order
     /// of time. Each applies to segments sent from then on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -197,6 +201,7 @@ impl Default for AerotpConfig {
         let seconds = |s| PositiveSeconds::new(s).expect("a constant within its range");
         AerotpConfig {
             mode: Mode::default(),
+            mode_by_class: Vec::new(),
             mode_changes: Vec::new(),
             packet_bytes: count(1500),
             header_bytes: count(40),
@@ -248,6 +253,17 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
+        if self.mode_by_class.len() > CLASSES {
+            let what = format!("{} modes for {CLASSES} classes", self.mode_by_class.len());
+            return Err(ConfigError::new("mode_by_class", what, format!("give one for each class, at most {CLASSES}")));
+        }
+        for class in 0..self.mode_by_class.len() {
+            let of_class = self.for_class(class as u8);
+            of_class.check().map_err(|error| {
+                let what = format!("{} (mode_by_class makes class {class} {})", error.what, of_class.mode.name());
+                ConfigError { what, ..error }
+            })?;
+        }
         self.check_sizes()?;
         self.check_rate()?;
         self.check_protection()?;
@@ -265,7 +281,28 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         })
     }
 
+    /// A key has no effect if it has none in any of the modes.
     fn idle(&self) -> Vec<Idle> {
+        let mut idle = self.idle_in_mode();
+        for class in 0..self.mode_by_class.len() {
+            let of_class = self.for_class(class as u8).idle_in_mode();
+            idle.retain(|idle| of_class.iter().any(|other| other.key == idle.key));
+        }
+        idle
+    }
+
+    fn carries_datagrams(&self) -> bool {
+        self.carries_messages()
+    }
+
+    /// Without acknowledgements only the rate limits a sender.
+    fn is_bounded(&self) -> bool {
+        self.mode.is_acknowledged() || self.rate_bps.is_some()
+    }
+}
+
+impl AerotpConfig {
+    fn idle_in_mode(&self) -> Vec<Idle> {
         let acknowledged = || "every byte is acknowledged and what is lost sent again";
         let open_loop = || "nothing is acknowledged or sent again";
         let datagrams = || "datagrams have no connection";
@@ -322,17 +359,18 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         .collect()
     }
 
-    fn carries_datagrams(&self) -> bool {
-        self.carries_messages()
+    /// As it is for flows of a class: in the mode of that class.
+    #[must_use]
+    pub fn for_class(&self, class: u8) -> AerotpConfig {
+        let mode = self.mode_by_class.get(usize::from(class)).copied().unwrap_or(self.mode);
+        AerotpConfig { mode, mode_by_class: Vec::new(), ..self.clone() }
     }
 
-    /// Without acknowledgements only the rate limits a sender.
-    fn is_bounded(&self) -> bool {
-        self.mode.is_acknowledged() || self.rate_bps.is_some()
+    /// The modes that connections may begin with.
+    pub fn modes(&self) -> impl Iterator<Item = Mode> + '_ {
+        self.mode_by_class.iter().copied().chain([self.mode])
     }
-}
 
-impl AerotpConfig {
     /// Timestamps can measure only round trips shorter than this. `[L8]`
     pub const LONGEST_ROUND_TRIP: Time = Clock::LONGEST;
 
