@@ -215,11 +215,9 @@ fn rare() -> Vec<Value> {
     let by_transport = |(name, transport): (&String, &Value)| {
         scenario(&[("transport", json!({ name: transport })), ("flow.bulk.transport", json!(name))])
     };
-<<<<<<< HEAD
     let bursts = json!({ "kind": "gilbert-elliott", "ber_good": 1e-7, "ber_bad": 1e-3, "p_good_to_bad": 0.1, "p_bad_to_good": 0.5 });
     let losses = json!({ "kind": "gilbert-elliott", "loss_good": 1e-3, "loss_bad": 0.5, "p_good_to_bad": 0.1, "p_bad_to_good": 0.5 });
     let points = json!({ "kind": "measured", "block_bits": 1000, "points": [[0, 0.1], [9, 0.01]], "wrong_share": 0.2 });
-=======
     let ppp = json!({
         "up": { "distribution": "constant", "value_s": 10 },
         "ppp": {
@@ -229,7 +227,6 @@ fn rare() -> Vec<Value> {
         },
         "echo": { "interval_s": 30, "failures": 2, "terminate_s": 6 }, "retry_s": 1,
     });
->>>>>>> f9fd1151 (Bundles: link set-up as PPP does it, and detection of drops by its echoes)
     let linux = json!({ "lines": 2, "scheduler": "linux", "tty_bytes": 4096 });
     let cut = json!({ "lines": 2, "packets": "fragmented", "min_fragment_bytes": 100 });
     let links = [
