@@ -201,12 +201,10 @@ mod tests {
     fn requests_without_an_answer_end_the_negotiation() {
         let (mut end, mut out) = (end(), Vec::new());
         end.start(Time::ZERO, &mut out);
-        let mut at = Time::ZERO;
-        let news = loop {
-            at = end.timer;
-            match end.on_timeout(at, &mut out) {
-                None => {}
-                Some(news) => break news,
+        let (news, at) = loop {
+            let at = end.timer;
+            if let Some(news) = end.on_timeout(at, &mut out) {
+                break (news, at);
             }
         };
         assert_eq!((news, at, out.len()), (News::Failed, RESTART.times(3), 3));
