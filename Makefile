@@ -61,6 +61,7 @@ papers: test-tools
 	@$(BIN)/python docs/fading.py
 	@$(BIN)/python docs/rain.py
 	@$(BIN)/python docs/rain_geo.py
+	@$(BIN)/python docs/erasure_bursts.py
 	@$(BIN)/python docs/call_drops.py
 	@$(BIN)/python docs/tcp_latency.py
 	@$(BIN)/python docs/bundles.py

@@ -16,6 +16,7 @@ PROGRAMS = {
     "arq.md": ["arq"],
     "bundles.md": ["bundles", "bundle_late", "cellular_values"],
     "call-drops.md": ["call_drops", "cellular"],
+    "erasure-bursts.md": ["erasure_bursts"],
     "fading.md": ["fading"],
     "fluid.md": ["fluid", "fluid_closed_forms"],
     "rain-geo.md": ["rain_geo"],
