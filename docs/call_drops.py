@@ -1,7 +1,8 @@
-"""Write `docs/validation/call-drops.md` and its pictures: `make papers`. Takes a minute."""
+"""Write `docs/validation/call-drops.md` and its pictures: `make papers`. Takes some minutes."""
 
 from __future__ import annotations
 
+import call_generator
 import cellular
 import numpy as np
 import page
@@ -36,7 +37,13 @@ def main() -> None:
         "call-drops-5g": call_drops.figure(modems),
         "call-drops-starlink": cellular.figure(dish),
     }
-    page.write("call-drops.md", figures, **page_values(seagliders, slocum), **cellular.page_values(modems, dish))
+    page.write(
+        "call-drops.md",
+        figures,
+        **page_values(seagliders, slocum),
+        **call_generator.page_values(seagliders.links),
+        **cellular.page_values(modems, dish),
+    )
 
 
 def page_values(seagliders: Study, slocum: Study) -> page.Values:

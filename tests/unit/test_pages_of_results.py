@@ -15,8 +15,8 @@ from tests.conftest import ROOT
 PROGRAMS = {
     "arq.md": ["arq"],
     "bundles.md": ["bundles", "bundle_late", "cellular_values"],
-    "call-drops.md": ["call_drops", "cellular"],
     "erasure-bursts.md": ["erasure_bursts"],
+    "call-drops.md": ["call_drops", "call_generator", "cellular"],
     "fading.md": ["fading"],
     "fluid.md": ["fluid", "fluid_closed_forms"],
     "rain-geo.md": ["rain_geo"],

@@ -1,4 +1,4 @@
-"""`farlink bundle`: statistics from the logs of a bundle of links."""
+"""`farlink bundle`: statistics from the logs of a bundle of links, and logs that are drawn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from farlink.cli import bundle_generate
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
@@ -155,6 +156,9 @@ def fit(
 
             call_drops.save(found, plot)
             note(f"picture: {plot}")
+
+
+app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

@@ -114,11 +114,7 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     all_times = down_times(links, handover_s=handover_s)
     headings = [_heading(times, measured_on, _assumed(link, handover_s)) for times, link in zip(all_times, links, strict=True)]
     for times in all_times:
-        if times.outages and times.outages[-1][1] > _LONGEST_S:
-            message = (
-                f"{times.link}: the log is {duration(times.span_s)} long, and the times of a scenario end at {_LONGEST_S:g} s"
-            )
-            raise JournalError(message, f"play at most {duration(_LONGEST_S)} of it: cut the log into parts")
+        _check_length(times)
     if _is_common(links):
         return "\n".join([*headings, *_bundle(all_times, table), ""])
     blocks = []
@@ -129,6 +125,54 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
             blocks.append("# The other links: take the # away in place of the tables above.\n")
         blocks.append("".join(f"{line if is_first or line.startswith('# ') else f'# {line}'}\n" for line in lines))
     return "\n".join(blocks)
+
+
+@checked_arguments
+def bundle_text(all_times: Sequence[DownTimes], *, table: str = "link", source: str = "") -> str:
+    """Tables of a scenario that take each line of a bundle down at given times.
+
+    Parameters
+    ----------
+    all_times
+        When each line is down, all from the same time 0.
+    table
+        The table of the hop that has the bundle.
+    source
+        Of the times, named in a comment.
+
+    Returns
+    -------
+    str
+        TOML, with a line of the bundle for each.
+
+    Raises
+    ------
+    JournalError
+        If the times go on for longer than a scenario may.
+
+    Examples
+    --------
+    >>> print(bundle_text([DownTimes("m1", 0.0, 100.0, [(0.0, 20.0), (80.0, 90.5)])], source="a test"))
+    # Link m1 of a test: down 2 times, 30.5 % of 0.02778 h. Time 0 is 1970-01-01T00:00:00Z.
+    [link.bundle]
+    lines = 1
+    [link.bundle.calls]
+    schedule = [
+      [ # m1
+        [0, 20], [80, 90.5],
+      ],
+    ]
+    <BLANKLINE>
+    """
+    for times in all_times:
+        _check_length(times)
+    return "\n".join([*(_heading(times, source, "") for times in all_times), *_bundle(all_times, table), ""])
+
+
+def _check_length(times: DownTimes) -> None:
+    if times.outages and times.outages[-1][1] > _LONGEST_S:
+        message = f"{times.link}: the log is {duration(times.span_s)} long, and the times of a scenario end at {_LONGEST_S:g} s"
+        raise JournalError(message, f"play at most {duration(_LONGEST_S)} of it: cut the log into parts")
 
 
 def _is_common(links: Sequence[Link]) -> bool:
