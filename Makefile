@@ -63,6 +63,7 @@ papers: test-tools
 	@$(BIN)/python docs/rain_geo.py
 	@$(BIN)/python docs/erasure_bursts.py
 	@$(BIN)/python docs/call_drops.py
+	@$(BIN)/python docs/link_kinds.py
 	@$(BIN)/python docs/tcp_latency.py
 	@$(BIN)/python docs/bundles.py
 	@$(BIN)/python docs/fluid.py

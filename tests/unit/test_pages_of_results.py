@@ -19,6 +19,7 @@ PROGRAMS = {
     "call-drops.md": ["call_drops", "call_generator", "cellular"],
     "fading.md": ["fading"],
     "fluid.md": ["fluid", "fluid_closed_forms"],
+    "link-kinds.md": ["link_kinds"],
     "rain-geo.md": ["rain_geo"],
     "rain.md": ["rain"],
     "tcp-latency.md": ["tcp_latency"],

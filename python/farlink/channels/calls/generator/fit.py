@@ -13,8 +13,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from farlink.arguments import checked_arguments
+from farlink.arguments import checked_arguments, refused
 from farlink.channels.calls.generator.causes import DropCauses, Series
 from farlink.channels.calls.generator.survival import log_survival
 from farlink.channels.calls.links import Link
@@ -103,6 +104,8 @@ def fit(sample: Sample, start: DropCauses, *, free: Sequence[str], with_interval
     (2400, [926, 9651])
     """
     for name in free:
+        if not isinstance(name, str):
+            raise refused("free", "be names of parameters", free)
         if name not in FREE:
             raise JournalError(f"there is nothing to fit of the name {name!r}", instead(name, FREE))
         if _value(start, name) is None:
@@ -142,7 +145,7 @@ def log_likelihood(sample: Sample, causes: DropCauses) -> float:
 
 
 @checked_arguments
-def expected_drops(sample: Sample, causes: DropCauses, *, ages_s: Sequence[float]) -> Series:
+def expected_drops(sample: Sample, causes: DropCauses, *, ages_s: ArrayLike) -> Series:
     """Drops that a description expects of some calls, between ages: the sum of their cumulative hazards there.
 
     Parameters
@@ -165,14 +168,14 @@ def expected_drops(sample: Sample, causes: DropCauses, *, ages_s: Sequence[float
     >>> expected_drops(sample("up", [300, 900]), DropCauses(other_mean_s=600), ages_s=[0, 600, 1200]).round(2)
     array([1.5, 0.5])
     """
-    ages = np.asarray(ages_s, dtype=np.float64)
+    ages = np.atleast_1d(np.asarray(ages_s, dtype=np.float64))
     reached = np.minimum(sample.times_s[:, None], ages[None, :])
     hazard = -log_survival(causes, reached)
     return np.asarray(np.diff(hazard, axis=1).sum(axis=0))
 
 
 @checked_arguments
-def still_up(sample: Sample, *, ages_s: Sequence[float]) -> tuple[Series, Series]:
+def still_up(sample: Sample, *, ages_s: ArrayLike) -> tuple[Series, Series]:
     """Share of calls still up at some ages, without a model, and its standard error by Greenwood's formula.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from farlink.arguments import checked_arguments
 from farlink.channels.calls.generator.causes import Cells, DropCauses, Handovers, LowSignal, MobileIp, Redial, SetUp, fitted
 from farlink.channels.parameter import Parameter, read_value
 from farlink.errors import JournalError, TraceError
@@ -54,6 +55,7 @@ _NEEDS = {
 }
 
 
+@checked_arguments
 def causes_of(given: Mapping[str, object]) -> DropCauses:
     """A description from the parameters that are given, the others as fitted to measured calls.
 
