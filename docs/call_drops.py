@@ -34,6 +34,7 @@ def main() -> None:
     figures = {
         "call-drops-seaglider": call_drops.figure(seagliders),
         "call-drops-slocum": call_drops.figure(slocum),
+        "call-drops-drawn": call_generator.figure(seagliders.links),
         "call-drops-5g": call_drops.figure(modems),
         "call-drops-starlink": cellular.figure(dish),
     }

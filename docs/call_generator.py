@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import page
+from matplotlib.figure import Figure
 from page import paragraph
 
 from farlink.channels.calls import clusters
@@ -23,6 +24,7 @@ from farlink.channels.calls.replay import DownTimes, bundle_text
 from farlink.channels.calls.samples import Sample, airtimes, up_times
 from farlink.channels.calls.words import duration, durations
 from farlink.engines import run
+from farlink.plot import style
 from farlink.scenario import from_data
 
 START = DropCauses(other_mean_s=3000.0, set_up=SetUp(0.02, 3.0))
@@ -68,6 +70,34 @@ def page_values(links: Sequence[Link]) -> page.Values:
         "unexplained": unexplained(links),
         "driven": driven(measured, links),
     }
+
+
+def figure(links: Sequence[Link]) -> Figure:
+    """Survival of the calls held out beside what the other half fits, and of the default description with each cause."""
+    first, second = halves(links)
+    causes = fit(first, START, free=ALTERNATIVES["constant rate, set-up"][1], with_intervals=False).causes
+    drawn, (axes, right) = style.new_figure(height_in=6.4, rows=2, is_y_shared=False, is_x_shared=False)
+    ages = np.linspace(0.0, 600.0, 601)
+    alive, errors = still_up(second, ages_s=ages.tolist())
+    axes.fill_between(ages, alive - 1.96 * errors, alive + 1.96 * errors, color=style.COLOURS[0], alpha=0.2, linewidth=0)
+    axes.step(ages, alive, where="post", color=style.COLOURS[0], label="held out, Kaplan-Meier")
+    axes.plot(ages, np.exp(log_survival(causes, ages)), color=style.COLOURS[1], label="fitted to the other half")
+    axes.set_title("Measured calls", fontsize=style.TEXT_PT)
+    late = np.linspace(0.0, 3600.0, 1801)
+    parts = {
+        "default": fitted(),
+        "no handover fails": replace(fitted(), handovers=None),
+        "handovers fail, 14 %": DropCauses(handovers=Handovers(failure=0.143), set_up=fitted().set_up),
+        "default, and SNR of 9 dB": replace(fitted(), low_signal=LowSignal(9.0)),
+    }
+    for (words, one), colour in zip(parts.items(), style.COLOURS, strict=False):
+        right.plot(late / 60, np.exp(log_survival(one, late)), color=colour, label=words)
+    right.set_title("Causes, in closed form", fontsize=style.TEXT_PT)
+    for panel, unit in ((axes, "s"), (right, "min")):
+        panel.set_xlabel(f"age of the call, {unit}")
+        panel.legend(fontsize=style.TEXT_PT - 1, frameon=False)
+    axes.set_ylabel("still up")
+    return drawn
 
 
 def halves_text(first: Sample, second: Sample) -> str:
