@@ -15,8 +15,8 @@ from tests.conftest import ROOT
 PROGRAMS = {
     "arq.md": ["arq"],
     "bundles.md": ["bundles", "bundle_late", "cellular_values"],
-    "erasure-bursts.md": ["erasure_bursts"],
     "call-drops.md": ["call_drops", "call_generator", "cellular"],
+    "erasure-bursts.md": ["erasure_bursts"],
     "fading.md": ["fading"],
     "fluid.md": ["fluid", "fluid_closed_forms"],
     "link-kinds.md": ["link_kinds"],
