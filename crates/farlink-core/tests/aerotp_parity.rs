@@ -18,6 +18,9 @@ fn config(keys: &Value) -> AerotpConfig {
     config
 }
 
+/// Changes the bytes of a segment; the number is the length of its header.
+type Damage<'a> = dyn FnMut(&mut Rng, &Segment<Vec<u8>>, &mut [u8], usize) + 'a;
+
 /// Two sides whose segments travel as bytes of which some bits are flipped.
 struct Wire {
     ends: [Side<Vec<u8>>; 2],
@@ -55,8 +58,8 @@ impl Wire {
         }
     }
 
-    /// Sends what is due; `flip` changes bytes behind the IP header, of which the first so many are AeroTP's header.
-    fn send(&mut self, flip: &mut dyn FnMut(&mut Rng, &Segment<Vec<u8>>, &mut [u8], usize)) {
+    /// Sends what is due, with damage.
+    fn send(&mut self, flip: &mut Damage<'_>) {
         for side in [0, 1] {
             while let Some(sent) = self.ends[side].poll_transmit(self.now) {
                 let mut bytes = Vec::new();
@@ -99,7 +102,7 @@ impl Wire {
         }
     }
 
-    fn transfer(&mut self, data: &[u8], flip: &mut dyn FnMut(&mut Rng, &Segment<Vec<u8>>, &mut [u8], usize)) {
+    fn transfer(&mut self, data: &[u8], flip: &mut Damage<'_>) {
         assert_eq!(self.ends[0].write(self.now, &mut data.to_vec()), data.len());
         for side in [0, 1] {
             let now = self.now;
@@ -225,8 +228,8 @@ fn a_mack_has_as_much_parity_for_its_length_as_data() {
         let mut wire = Wire::new([&json!({ "mode": mode }), &keys], 4);
         let mut words = Vec::new();
         wire.transfer(b"some data", &mut |_, segment, _, _| {
-            if segment.mack.is_some() && segment.sequence != 0 {
-                words.push((segment.mack.unwrap().edges.len(), segment.fec_words));
+            if let Some(mack) = segment.mack {
+                words.push((mack.edges.len(), segment.fec_words));
             }
         });
         // The listener's answers; the opener's own come from a side without parity.
@@ -248,7 +251,7 @@ fn long_lists_survive_bit_errors() {
     ] {
         let list = 16 + 8 * blocks;
         let words = (0.05 * f64::from(list) / 4.0).ceil() as u16;
-        let intact = |bytes: u32| (1.0 - ber as f64).powi(8 * bytes as i32);
+        let intact = |bytes: u32| (1.0_f64 - ber).powi(8 * bytes as i32);
         let unprotected = 1.0 - intact(40 + list + 4);
         let code = Fec::new(list, words);
         let protected = 1.0 - intact(44) * (1.0 - code.residual_loss(ber));
