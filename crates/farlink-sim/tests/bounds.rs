@@ -218,6 +218,12 @@ fn rare() -> Vec<Value> {
     let bursts = json!({ "kind": "gilbert-elliott", "ber_good": 1e-7, "ber_bad": 1e-3, "p_good_to_bad": 0.1, "p_bad_to_good": 0.5 });
     let losses = json!({ "kind": "gilbert-elliott", "loss_good": 1e-3, "loss_bad": 0.5, "p_good_to_bad": 0.1, "p_bad_to_good": 0.5 });
     let points = json!({ "kind": "measured", "block_bits": 1000, "points": [[0, 0.1], [9, 0.01]], "wrong_share": 0.2 });
+    let length = json!({
+        "kind": "arq",
+        "adaptive_length": {
+            "estimate": "measured", "rule": "optimal", "measurement_delay_s": 0.5, "measurement_interval_s": 0.1,
+        },
+    });
     let ppp = json!({
         "up": { "distribution": "constant", "value_s": 10 },
         "ppp": {
@@ -234,6 +240,11 @@ fn rare() -> Vec<Value> {
         scenario(&[("link.channel", bursts)]),
         scenario(&[("link.channel", losses)]),
         scenario(&[("link.coding", json!({ "ebn0_db": 5, "code": points }))]),
+        scenario(&[
+            ("link.channel", json!({ "kind": "ber", "ber": 1e-5 })),
+            ("transport", json!({ "measured": length })),
+            ("flow.bulk.transport", json!("measured")),
+        ]),
         scenario(&[("link.bundle", json!({ "lines": 2, "calls": calls }))]),
         scenario(&[("link.bundle", json!({ "lines": 2, "calls": ppp }))]),
         scenario(&[("link.bundle", linux)]),
