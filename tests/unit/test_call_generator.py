@@ -95,6 +95,16 @@ def test_survival_falls_at_the_rates_of_its_causes_in_the_end(causes):
     assert (late[0] - late[1]) / 20_000.0 == pytest.approx(sum(drop_rates_hz(causes).values()), rel=0.02)
 
 
+def test_a_signal_that_is_always_low_or_never_has_the_rate_of_its_rule():
+    never, always = (drop_rates_hz(DropCauses(low_signal=LowSignal(mean, 1.0)))["low signal"] for mean in (100.0, -100.0))
+
+    assert never == pytest.approx(0, abs=1e-12)
+    # Five answers, 4 s apart: dead at the fifth.
+    assert 1 / always == pytest.approx(18.0, abs=3.0)
+    low = log_survival(DropCauses(low_signal=LowSignal(-100.0, 1.0)), np.array([0.0, 15.0, 21.0]))
+    assert low == pytest.approx([0.0, 0.0, -690.0], abs=1e-9)
+
+
 def test_times_in_a_cell_are_those_of_random_straight_lines():
     rng = np.random.default_rng(2)
     place = rng.uniform(-1, 1, (500_000, 2))

@@ -54,7 +54,7 @@ def log_survival(signal: LowSignal, span_s: float) -> tuple[Series, Series]:
         for axis, is_below in enumerate(below):
             state = _counted(state, axis, is_below)
         left[step] = state.sum()
-    return np.asarray(np.arange(count) * READING_S), np.asarray(np.log(np.maximum(left, 1e-300)))
+    return np.asarray(np.arange(count) * READING_S), np.asarray(np.log(np.clip(left, 1e-300, 1.0)))
 
 
 def _points_db(signal: LowSignal, innovation_db: float) -> Series:

@@ -23,6 +23,8 @@ from farlink.extras import require
 _STEP_S = 1.0
 _MOST_STEPS = 200_000
 _INTERVALS = 20_000
+# Logarithm of a survival below which rounding decides.
+_FLOOR = -600.0
 
 
 @checked_arguments
@@ -93,7 +95,7 @@ def drop_rates_hz(causes: DropCauses) -> dict[str, float]:
     Notes
     -----
     Handovers come by the clock on the wall, so that their rate is the probability over the mean interval. That of a low signal
-    is the one of a call that has been up for long.
+    is the one of a call that has been up for four times its correlation, at most two hours.
 
     Examples
     --------
@@ -106,10 +108,14 @@ def drop_rates_hz(causes: DropCauses) -> dict[str, float]:
     low = 0.0
     if causes.low_signal is not None:
         # Where the chain has forgotten its beginning.
-        span_s = max(600.0, 20 * causes.low_signal.correlation_s)
+        span_s = min(16_000.0, max(600.0, 8 * causes.low_signal.correlation_s))
         at_s, values = low_signal.log_survival(causes.low_signal, span_s)
         half = at_s.size // 2
-        low = float((values[half] - values[-1]) / (at_s[-1] - at_s[half]))
+        if values[-1] > _FLOOR:
+            low = max(0.0, float((values[half] - values[-1]) / (at_s[-1] - at_s[half])))
+        else:
+            # No call lives that long: one over the mean.
+            low = 1 / float(np.exp(values).sum() * READING_S)
     return {"handover": handover, "cell": cell, "low signal": low, "other": 1 / causes.other_mean_s}
 
 
