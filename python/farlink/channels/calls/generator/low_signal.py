@@ -11,7 +11,7 @@ from farlink.extras import require
 
 # The chain's ratio goes so many deviations to either side, in steps this small against its change from answer to answer.
 _DEVIATIONS, _STEP = 5.0, 0.6
-_MOST_STEPS = 1500
+_MOST_STEPS = 400
 
 
 def log_survival(signal: LowSignal, span_s: float) -> tuple[Series, Series]:
