@@ -144,6 +144,21 @@ fn a_code_around_compressed_headers_is_refused() {
     assert!(error.remedy.contains("header_compression = false"), "{}", error.remedy);
 }
 
+/// Headers of segments without data count too: with parity and options they must fit into a packet.
+#[test]
+fn parity_of_long_acknowledgements_fits_into_a_packet() {
+    for kind in ["tcp", "scps-tp"] {
+        let of = |ack_bytes: u64| {
+            let transport = json!({ "kind": kind, "ack_bytes": ack_bytes, "correction": { "hamming": 2 } });
+            farlink_core::scenario::expand(&scenario(&[("transport", json!({ "tcp": transport }))]))
+        };
+        assert!(of(21_000).is_ok(), "{kind}");
+        let error = of(30_000).expect_err("a refusal");
+        assert_eq!(error.path, "transport.tcp.correction.hamming", "{error}");
+        assert!(error.to_string().contains("with their parity"), "{error}");
+    }
+}
+
 #[test]
 fn codes_that_do_not_exist_are_refused() {
     let cases = [

@@ -171,17 +171,13 @@ impl Generator {
         if scenario.contains_key("duration_s") {
             scenario.remove("give_up_after_s");
         }
-        // Packets longer than a bundle's MRRU are refused at keys of a transport; repairs there would remove most
-        // bundles.
         let hops = scenario.iter_mut().filter(|(key, _)| ["link", "hop"].contains(&key.as_str()));
         for (key, value) in hops {
             let tables: Vec<&mut Value> = match value {
                 Value::Object(hops) if key == "hop" => hops.values_mut().collect(),
                 link => vec![link],
             };
-            for bundle in tables.into_iter().filter_map(|hop| hop.get_mut("bundle")?.as_object_mut()) {
-                bundle.insert("mrru_bytes".into(), 65_535.into());
-            }
+            tables.into_iter().filter_map(Value::as_object_mut).for_each(|hop| self.ease_bundle(hop));
         }
         if !scenario.contains_key("precision") {
             scenario.insert("runs".into(), (1 + self.rng.below(2)).into());
@@ -194,6 +190,22 @@ impl Generator {
             *warmup = json!(duration * self.rng.uniform() * if self.rng.chance(0.3) { 0.05 } else { 1.0 });
         }
         Value::Object(scenario)
+    }
+
+    /// Makes keys fit a bundle whose refusal would name others than the bundle's own, or the bundle: repairs would remove most
+    /// bundles.
+    fn ease_bundle(&mut self, hop: &mut Map<String, Value>) {
+        let Some(bundle) = hop.get_mut("bundle").and_then(Value::as_object_mut) else { return };
+        bundle.insert("mrru_bytes".into(), 65_535.into());
+        if bundle.contains_key("lines") == bundle.contains_key("members") {
+            bundle.remove("members");
+            bundle.insert("lines".into(), (1 + self.rng.below(8)).into());
+        }
+        for (key, least, most) in [("rate_bps", 1e3, 1e7), ("delay_s", 1e-3, 2.0)] {
+            if hop.get(key).is_some_and(Value::is_object) {
+                hop.insert(key.into(), json!(self.log_uniform(least, most)));
+            }
+        }
     }
 
     fn table(&mut self, of: &str, names: &[String]) -> Value {

@@ -3,9 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Echo, Ppp};
-use crate::ConfigError;
-use crate::bundle::line_config::LineConfig;
 use crate::time::Time;
 use crate::units::{CountToMillion, OrNever, PositiveSeconds, Seconds};
 
@@ -76,9 +73,6 @@ pub struct EchoConfig {
     pub terminate_s: Option<Seconds>,
 }
 
-/// Longest time until an end takes a line down, in s: the longest time that a scenario can express.
-const LONGEST_DETECTION_S: f64 = 1e7;
-
 fn seconds(value: f64) -> PositiveSeconds {
     PositiveSeconds::new(value).expect("a constant within its range")
 }
@@ -124,12 +118,6 @@ impl PppConfig {
         let timeout = self.pap_timeout_s.value().map_or(Time::NEVER, PositiveSeconds::time);
         timers.into_iter().fold(timeout, Time::min)
     }
-
-    /// Least time from the connected modem to a set-up line.
-    pub(in crate::bundle) fn quickest(&self, line: &LineConfig) -> Time {
-        let wait = if self.far_is_silent { self.connect_delay_s.time() } else { Time::ZERO };
-        wait + Ppp::new(self, line).round_trip()
-    }
 }
 
 impl EchoConfig {
@@ -137,25 +125,5 @@ impl EchoConfig {
     pub(in crate::bundle) fn terminate(&self, ppp: Option<&PppConfig>) -> Time {
         let restart = ppp.map_or(PppConfig::default().lcp_restart_s, |ppp| ppp.lcp_restart_s).time();
         self.terminate_s.map_or(restart.times(2), Seconds::time)
-    }
-
-    /// Checks the echoes on a line.
-    ///
-    /// # Errors
-    /// If the echoes would take every call down, or notice no drop.
-    pub(in crate::bundle) fn check(&self, line: &LineConfig) -> Result<(), ConfigError> {
-        let patience_s = self.interval_s.get() * self.failures.get();
-        if patience_s > LONGEST_DETECTION_S {
-            let what = format!("a drop is noticed after {patience_s:.0} s");
-            return Err(ConfigError::new("failures", what, "give less, or a shorter interval_s"));
-        }
-        let round_trip_s = Echo::round_trip(line).as_secs_f64();
-        if round_trip_s >= patience_s {
-            let what = format!(
-                "answers come after {round_trip_s:.1} s, and a line is taken down after {patience_s} s without one, so no call lasts"
-            );
-            return Err(ConfigError::new("interval_s", what, "give a longer interval_s, or more failures"));
-        }
-        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! When an end notices that its LCP echoes have no answer.
 
 use super::EchoConfig;
+use crate::ConfigError;
 use crate::bundle::arq::airtime;
 use crate::bundle::line_config::LineConfig;
 use crate::time::Time;
@@ -8,6 +9,30 @@ use crate::time::Time;
 /// Length of an echo on the line, in bytes: two flags, address, control, protocol (2), code, identifier, length (2), magic number (4)
 /// and check (2).
 const ECHO_BYTES: u64 = 16;
+/// Longest time until an end takes a line down, in s: the longest time that a scenario can express.
+const LONGEST_DETECTION_S: f64 = 1e7;
+
+impl EchoConfig {
+    /// Checks the echoes on a line.
+    ///
+    /// # Errors
+    /// If the echoes would take every call down, or notice no drop.
+    pub(in crate::bundle) fn check(&self, line: &LineConfig) -> Result<(), ConfigError> {
+        let patience_s = self.interval_s.get() * self.failures.get();
+        if patience_s > LONGEST_DETECTION_S {
+            let what = format!("a drop is noticed after {patience_s:.0} s");
+            return Err(ConfigError::new("failures", what, "give less, or a shorter interval_s"));
+        }
+        let round_trip_s = Echo::round_trip(line).as_secs_f64();
+        if round_trip_s >= patience_s {
+            let what = format!(
+                "answers come after {round_trip_s:.1} s, and a line is taken down after {patience_s} s without one, so no call lasts"
+            );
+            return Err(ConfigError::new("interval_s", what, "give a longer interval_s, or more failures"));
+        }
+        Ok(())
+    }
+}
 
 /// The echoes of both ends of a line.
 #[derive(Clone, Copy, Debug)]

@@ -465,7 +465,8 @@ impl ArqConfig {
                 format!("packets have at most {LARGEST_PACKET} bytes"),
             ));
         }
-        self.correction.map_or(Ok(()), |correction| correction.check(bytes).map_err(|error| error.within("correction")))
+        let most = bytes.max(header + options);
+        self.correction.map_or(Ok(()), |correction| correction.check(most).map_err(|error| error.within("correction")))
     }
 }
 

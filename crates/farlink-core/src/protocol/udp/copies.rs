@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Datagram, UdpConfig};
+use super::Datagram;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -32,10 +32,9 @@ struct Copy<D> {
 }
 
 impl<D: Payload> Copies<D> {
-    /// `None` if every datagram is sent once.
-    pub(super) fn new(config: &UdpConfig) -> Option<Self> {
-        let more = u32::try_from(config.copies.whole() - 1).unwrap_or(u32::MAX);
-        let spacing = config.copy_spacing_s.time();
+    /// For so many transmissions of each datagram; `None` if each is sent once.
+    pub(super) fn new(transmissions: u64, spacing: Time) -> Option<Self> {
+        let more = u32::try_from(transmissions - 1).unwrap_or(u32::MAX);
         (more > 0).then(|| Copies { more, spacing, next_number: 0, waiting: VecDeque::new() })
     }
 
@@ -90,17 +89,11 @@ pub(super) fn numbered<D: Payload>(packet: &Datagram<D>) -> Option<(u32, D)> {
 mod tests {
     use super::*;
     use crate::payload::Virtual;
-    use crate::units::{Count, Seconds};
-
-    fn copies(count: f64, spacing_s: f64) -> Option<Copies<Virtual>> {
-        let (copies, copy_spacing_s) = (Count::new(count).unwrap(), Seconds::new(spacing_s).unwrap());
-        Copies::new(&UdpConfig { copies, copy_spacing_s, ..UdpConfig::default() })
-    }
 
     #[test]
     fn three_copies_are_the_datagram_and_two_spaced_repetitions() {
-        assert!(copies(1.0, 0.0).is_none());
-        let mut copies = copies(3.0, 0.01).unwrap();
+        assert!(Copies::<Virtual>::new(1, Time::ZERO).is_none());
+        let mut copies = Copies::new(3, Time::from_millis(10)).unwrap();
         assert_eq!((copies.put(Time::ZERO, &Virtual(7)), copies.put(Time::ZERO, &Virtual(8))), (0, 1));
         assert_eq!((copies.poll(Time::from_millis(9)), copies.next()), (None, Some(Time::from_millis(10))));
 
@@ -116,7 +109,7 @@ mod tests {
 
     #[test]
     fn without_spacing_copies_follow_at_once() {
-        let mut copies = copies(2.0, 0.0).unwrap();
+        let mut copies = Copies::new(2, Time::ZERO).unwrap();
         copies.put(Time::ZERO, &Virtual(7));
         assert_eq!((copies.poll(Time::ZERO), copies.poll(Time::ZERO)), (Some((0, Virtual(7))), None));
     }

@@ -79,7 +79,8 @@ impl<D: Payload> Socket<D> {
         let side = || Socket {
             header_bytes: u16::try_from(config.overhead_bytes()).unwrap_or(u16::MAX),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
-            copies: Copies::new(config).map(|copies| Box::new((copies, Heard::default()))),
+            copies: Copies::new(config.copies.whole(), config.copy_spacing_s.time())
+                .map(|copies| Box::new((copies, Heard::default()))),
             outgoing: VecDeque::new(),
             incoming: VecDeque::new(),
             sent_bytes: 0,

@@ -14,6 +14,14 @@ use crate::units::BitRate;
 /// may negotiate for ever.
 const MOST_FRAMES: usize = 1000;
 
+impl PppConfig {
+    /// Least time from the connected modem to a set-up line.
+    pub(in crate::bundle) fn quickest(&self, line: &LineConfig) -> Time {
+        let wait = if self.far_is_silent { self.connect_delay_s.time() } else { Time::ZERO };
+        wait + Ppp::new(self, line).round_trip()
+    }
+}
+
 /// PPP on one line.
 #[derive(Clone, Debug)]
 pub(in crate::bundle) struct Ppp {

@@ -453,7 +453,8 @@ impl TcpConfig {
             let remedy = format!("packets have at most {LARGEST_PACKET} bytes");
             return Err(ConfigError::new("segment_bytes", what, remedy));
         }
-        let most = bytes + u64::from(MOST_OPTION_BYTES);
+        // Segments without data may have longer headers than those with data.
+        let most = bytes.max(ack.whole() + self.option_bytes()) + u64::from(MOST_OPTION_BYTES);
         self.correction.map_or(Ok(()), |correction| correction.check(most).map_err(|error| error.within("correction")))
     }
 
