@@ -234,6 +234,8 @@ fn rare() -> Vec<Value> {
         "echo": { "interval_s": 30, "failures": 2, "terminate_s": 6 }, "retry_s": 1,
     });
     let linux = json!({ "lines": 2, "scheduler": "linux", "tty_bytes": 4096 });
+    let changes = json!([{ "at_s": 2, "loss": 0.1, "loss_again": 0.5, "rate_factor": 0.5 }]);
+    let arq = json!({ "frame_bytes": 60, "window_frames": 6, "loss": 0.01, "loss_again": 0.2, "changes": changes });
     let cut = json!({ "lines": 2, "packets": "fragmented", "min_fragment_bytes": 100 });
     let links = [
         scenario(&[("link.channel", outage)]),
@@ -247,6 +249,7 @@ fn rare() -> Vec<Value> {
         ]),
         scenario(&[("link.bundle", json!({ "lines": 2, "calls": calls }))]),
         scenario(&[("link.bundle", json!({ "lines": 2, "calls": ppp }))]),
+        scenario(&[("link.bundle", json!({ "lines": 2, "arq": arq }))]),
         scenario(&[("link.bundle", linux)]),
         scenario(&[("link.bundle", cut)]),
     ];

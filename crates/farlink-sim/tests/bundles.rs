@@ -52,6 +52,33 @@ fn a_slow_way_back_holds_up_acknowledgements_only() {
 }
 
 /// Both directions have the same calls: in an outage of all lines no packet passes.
+/// A line that has two qualities, each for half of the run, carries half of what it carries with each of them.
+#[test]
+fn a_line_that_changes_carries_what_its_qualities_carry() {
+    let quality = |loss: f64, again: f64, factor: f64, changes: Value| {
+        let arq =
+            json!({ "frame_bytes": 60, "window_frames": 6, "loss": loss, "loss_again": again, "changes": changes });
+        let traffic = json!({ "kind": "cbr", "rate_bps": 2e5, "payload_bytes": 900 });
+        let mut scenario = over(&json!({ "lines": 1, "arq": arq }));
+        scenario["duration_s"] = json!(4000);
+        scenario["link"]["rate_bps"] = json!(1e5 * factor);
+        scenario["transport"] = json!({ "udp": { "kind": "udp" } });
+        scenario["flow"]["bulk"] = json!({ "transport": "udp", "traffic": traffic });
+        goodput_bps(&once(&setup(&scenario), 1))
+    };
+    let none = || json!([]);
+    let (good, bad) = (quality(0.01, 0.2, 1.0, none()), quality(0.05, 0.5, 1.0, none()));
+    // The model of go-back-N: 1 / (1 + N a / (1 - c)).
+    assert!((good / bad - (1.0 + 6.0 * 0.1) / (1.0 + 6.0 * 0.0125)).abs() < 0.03, "{good} {bad}");
+    let changing = quality(0.01, 0.2, 1.0, json!([{ "at_s": 2000, "loss": 0.05, "loss_again": 0.5 }]));
+    assert!((changing / ((good + bad) / 2.0) - 1.0).abs() < 0.01, "{changing}, of {good} and {bad}");
+
+    let slow = quality(0.05, 0.5, 0.5, none());
+    let slower = json!([{ "at_s": 2000, "loss": 0.05, "loss_again": 0.5, "rate_factor": 0.5 }]);
+    let changing = quality(0.01, 0.2, 1.0, slower);
+    assert!((changing / ((good + slow) / 2.0) - 1.0).abs() < 0.01, "{changing}, of {good} and {slow}");
+}
+
 #[test]
 fn both_ways_drop_together() {
     let calls = json!({ "schedule": [[[100, 200]], [[100, 200]]] });

@@ -208,7 +208,7 @@ mod tests {
             let calls: CallsConfig = serde_json::from_str(json).unwrap();
             let line = LineConfig::new(BitRate::new(2400.0).unwrap(), Seconds::new(0.5).unwrap());
             let line = LineConfig { up: calls.up, redial: calls.redial, ..line };
-            assert_eq!(calls.check(&[line; 2]).unwrap_err().path, key, "{json}");
+            assert_eq!(calls.check(&[line.clone(), line]).unwrap_err().path, key, "{json}");
         }
     }
 }

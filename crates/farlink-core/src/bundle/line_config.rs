@@ -6,7 +6,7 @@ use crate::time::Time;
 use crate::units::{BitRate, Count, Seconds};
 
 /// The settings of one line of a bundle, for one direction. Only the rate may differ in the other one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LineConfig {
     /// Rate of the line in this direction.
     pub rate: BitRate,
@@ -49,8 +49,8 @@ impl LineConfig {
 
     /// The same line in the other direction.
     #[must_use]
-    pub fn reversed(self) -> Self {
-        LineConfig { rate: self.return_rate, return_rate: self.rate, is_return: !self.is_return, ..self }
+    pub fn reversed(&self) -> Self {
+        LineConfig { rate: self.return_rate, return_rate: self.rate, is_return: !self.is_return, ..self.clone() }
     }
 
     /// Rates from the near end, which dials, and to it.
@@ -61,7 +61,7 @@ impl LineConfig {
     /// How much later than packets sent after it over other lines a packet of `packet_bytes` may arrive: the delay, and twice the
     /// mean time on the line, once for the packet in front of it and once for itself.
     pub(super) fn usual_wait(&self, packet_bytes: u64) -> Time {
-        let mean_bytes = self.arq.map_or(packet_bytes as f64, |arq| arq.mean_bytes(packet_bytes));
+        let mean_bytes = self.arq.as_ref().map_or(packet_bytes as f64, |arq| arq.mean_bytes(packet_bytes));
         let wait_s = self.delay.get() + 2.0 * 8.0 * mean_bytes / self.rate.get();
         Time::from_secs_f64(wait_s.min(MOST_WAIT_S))
     }

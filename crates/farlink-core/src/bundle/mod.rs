@@ -31,7 +31,7 @@ mod schedule;
 mod sender;
 pub mod shares;
 
-pub use arq::LinkArq;
+pub use arq::{ArqChange, LinkArq};
 pub use calls::Calls;
 pub use calls_config::{CallsConfig, Primary};
 pub use config::{BundleConfig, Cut, Header, Member, OnDrop, Peer, ReceiverRule};

@@ -54,9 +54,9 @@ impl BundleConfig {
             ));
         }
         self.check_linux(lines)?;
-        check_equipment(self.serial_bytes, self.modem_bytes, self.arq)?;
+        check_equipment(self.serial_bytes, self.modem_bytes, self.arq.as_ref())?;
         for (at, member) in self.members.iter().enumerate() {
-            check_equipment(member.serial_bytes, member.modem_bytes.or(self.modem_bytes), member.arq)
+            check_equipment(member.serial_bytes, member.modem_bytes.or(self.modem_bytes), member.arq.as_ref())
                 .map_err(|unfit| unfit.within(&format!("members[{at}]")))?;
         }
         let own_calls = self.members.iter().enumerate().find_map(|(at, member)| {
@@ -137,7 +137,7 @@ impl BundleConfig {
 }
 
 /// Checks the serial port, modem and ARQ of a line.
-fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), ConfigError> {
+fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<&LinkArq>) -> Result<(), ConfigError> {
     if serial.is_some() && modem.is_none() {
         return Err(ConfigError::new(
             "serial_bytes",
@@ -145,8 +145,5 @@ fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<Link
             "give modem_bytes too",
         ));
     }
-    if arq.is_some_and(|arq| arq.never_ends()) {
-        return Err(ConfigError::new("arq.loss", "no frame ever gets through", "give less than 1, or attempts"));
-    }
-    Ok(())
+    arq.map_or(Ok(()), LinkArq::check).map_err(|error| error.within("arq"))
 }

@@ -287,7 +287,7 @@ impl BundleConfig {
             modem_bytes: member.and_then(|member| member.modem_bytes).or(self.modem_bytes),
             serial_bytes: member.and_then(|member| member.serial_bytes).or(self.serial_bytes),
             serial_bps: member.and_then(|member| member.serial_bps).or(self.serial_bps),
-            arq: member.and_then(|member| member.arq).or(self.arq),
+            arq: member.and_then(|member| member.arq.clone()).or_else(|| self.arq.clone()),
             up: member.and_then(|member| member.up).or(calls.and_then(|calls| calls.up)),
             redial: member.and_then(|member| member.redial).or(calls.and_then(|calls| calls.redial)),
         };

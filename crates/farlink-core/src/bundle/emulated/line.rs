@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::super::arq::{Arq, airtime};
+use super::super::LinkArq;
+use super::super::arq::{Quality, airtime};
 use super::super::fragment::Fragment;
 use super::super::line_config::LineConfig;
 use super::super::linux::Tty;
@@ -32,7 +33,8 @@ pub(super) struct Line<D> {
     ps_per_byte: f64,
     delay: Time,
     serial_ps_per_byte: f64,
-    arq: Option<Arq>,
+    /// What its ARQ does, from each time on; empty without ARQ.
+    qualities: Vec<Quality>,
     most_fragments: usize,
     most_bytes: u64,
     /// The serial port as Linux fills it, instead of the limits `most_fragments` and `most_bytes`.
@@ -58,7 +60,7 @@ impl<D> Line<D> {
             ps_per_byte: line.rate.ps_per_byte(),
             delay: line.delay.time(),
             serial_ps_per_byte: line.serial_bps.map_or(0.0, BitRate::ps_per_byte),
-            arq: line.arq.map(|arq| arq.start()),
+            qualities: line.arq.as_ref().map_or_else(Vec::new, LinkArq::qualities),
             most_fragments: line_packets,
             most_bytes: room(line.modem_bytes).map_or(u64::MAX, |modem| modem + room(line.serial_bytes).unwrap_or(0)),
             tty: None,
@@ -169,7 +171,13 @@ impl<D> Line<D> {
 
     /// When a fragment that needs `bytes` bytes on the line would arrive if it were given at `now`.
     pub(super) fn arrival(&self, now: Time, bytes: u32) -> Time {
-        now.max(self.free_at) + airtime(bytes.into(), self.ps_per_byte) + self.delay
+        let begin = now.max(self.free_at);
+        begin + airtime(bytes.into(), self.ps_per_byte_at(begin)) + self.delay
+    }
+
+    /// Time for a byte of a fragment that begins at `begin`.
+    fn ps_per_byte_at(&self, begin: Time) -> f64 {
+        Quality::at(&self.qualities, begin).map_or(self.ps_per_byte, |quality| self.ps_per_byte / quality.rate_factor)
     }
 
     pub(super) fn bytes_per_s(&self) -> f64 {
@@ -184,15 +192,16 @@ impl<D> Line<D> {
         }
         let serial = airtime(bytes.into(), self.serial_ps_per_byte);
         self.serial_free_at = now.max(self.serial_free_at) + serial;
-        let (spent, is_whole) = match &self.arq {
+        let begin = now.max(self.free_at);
+        let ps_per_byte = self.ps_per_byte_at(begin);
+        let (spent, is_whole) = match Quality::at(&self.qualities, begin) {
             None => (u64::from(bytes), true),
-            Some(arq) => {
-                let passage = arq.send(bytes, &mut self.rng);
+            Some(quality) => {
+                let passage = quality.arq.send(bytes, &mut self.rng);
                 (passage.bytes, passage.is_whole)
             }
         };
-        let begin = now.max(self.free_at);
-        self.free_at = (begin + airtime(spent, self.ps_per_byte)).max(self.serial_free_at);
+        self.free_at = (begin + airtime(spent, ps_per_byte)).max(self.serial_free_at);
         let arrival = self.free_at + self.delay + serial;
         self.sent.push_back(Sent { fragment, bytes, begin, end: self.free_at, arrival, is_lost: !is_whole });
     }

@@ -55,7 +55,7 @@ impl Echo {
 
     /// Time until the answer to an echo, without losses and without data in front of it.
     pub(super) fn round_trip(line: &LineConfig) -> Time {
-        let bytes = line.arq.map_or(ECHO_BYTES, |arq| arq.least_bytes(ECHO_BYTES));
+        let bytes = line.arq.as_ref().map_or(ECHO_BYTES, |arq| arq.least_bytes(ECHO_BYTES));
         let of = |rate: crate::units::BitRate| airtime(bytes, rate.ps_per_byte()) + line.delay.time();
         of(line.rate) + of(line.return_rate)
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::config::PppConfig;
 use super::end::{End, Frame};
+use crate::bundle::LinkArq;
 use crate::bundle::arq::{Arq, airtime};
 use crate::bundle::line_config::LineConfig;
 use crate::rng::Rng;
@@ -60,7 +61,7 @@ impl Ppp {
         let wire = |rate: BitRate| Wire {
             ps_per_byte: rate.ps_per_byte(),
             delay: line.delay.time(),
-            arq: line.arq.map(|arq| arq.start()),
+            arq: line.arq.as_ref().map(LinkArq::start),
             free_at: Time::ZERO,
             sent: 0,
             frames: VecDeque::new(),
