@@ -89,6 +89,7 @@ SECTIONS = (
     ),
     ("Lines of one kind", "Member", "link.bundle.members", "Each table of `members` of a bundle."),
     ("Repetition on a line", "LinkArq", "link.bundle.arq", "Table `arq` of a bundle."),
+    ("A line that changes", "ArqChange", "link.bundle.arq.changes", "Each table of `changes` of the `arq` of a bundle."),
     ("Calls that drop", "CallsConfig", "link.bundle.calls", "Table `[link.bundle.calls]`."),
     ("Set-up by PPP", "PppConfig", "link.bundle.calls.ppp", "Table `ppp` of the calls of a bundle."),
     ("Echoes of PPP", "EchoConfig", "link.bundle.calls.echo", "Table `echo` of the calls of a bundle."),
