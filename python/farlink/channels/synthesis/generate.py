@@ -19,13 +19,13 @@ from farlink.channels.synthesis.elements import next_pass
 from farlink.channels.synthesis.orbit import LOWEST_DEG, CircularPass, Pass, delay_trace
 from farlink.channels.synthesis.parameters import with_overrides
 from farlink.channels.synthesis.presets import preset
+from farlink.channels.synthesis.request import check_request, check_samples
 from farlink.channels.synthesis.streams import root_seed, stream
 from farlink.channels.synthesis.turbulence import turbulence
 from farlink.channels.trace import Trace, read_bytes
 from farlink.errors import TraceError
 
 DURATION_S = 100.0
-MOST_SAMPLES = 10**8
 
 SOURCE = "farlink, synthetic fading"
 
@@ -230,10 +230,7 @@ def settle(
         If a name is unknown or a value not allowed.
     """
     defaults = preset(name).values
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
-        raise TraceError(f"seed: {seed!r} is not a whole number from 0 to 2^64 - 1", "give for example seed=1")
-    if duration_s is not None and not (math.isfinite(duration_s) and duration_s > 0):
-        raise TraceError(f"duration_s: {duration_s:g} is not above 0", "give a number of seconds, for example 100")
+    check_request(duration_s, seed)
     values = with_overrides(defaults, overrides or {})
     geometry = _pass(values)
     wanted_s = duration_s
@@ -248,11 +245,7 @@ def settle(
             _shorter(geometry, wanted_s),
         )
     samples = round(wanted_s * float(values["sample_rate_hz"]))
-    if not 2 <= samples <= MOST_SAMPLES:
-        raise TraceError(
-            f"duration_s: {wanted_s:g} s are {samples:,} samples, not 2 to {MOST_SAMPLES:,}",
-            "give another duration_s or sample_rate_hz",
-        )
+    check_samples(samples, wanted_s, least=2, step="sample_rate_hz")
     # A whole number of samples, so that the sample interval has its stated value.
     return Synthesis(name, dict(values), samples / float(values["sample_rate_hz"]), seed, geometry)
 

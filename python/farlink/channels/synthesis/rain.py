@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from farlink.channels.rain.prediction import predict, versions
 from farlink.channels.rain.process import TWO_SCALES, first_order, normal_process
 from farlink.channels.rain.series import cn0_trace
 from farlink.channels.rain.settings import LINK, PATH, given, link_of, path_of, read_values
+from farlink.channels.synthesis.request import check_request, check_samples
 from farlink.channels.synthesis.streams import root_seed, stream
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
@@ -23,7 +23,6 @@ from farlink.errors import TraceError
 NAME = "rain"
 TITLE = "C/N0 of a satellite link under rain, by ITU-R P.618 and P.1853; needs latitude, longitude, elevation and frequency"
 DURATION_S = 30 * 86_400.0
-MOST_SAMPLES = 10**8
 
 _P = Parameter
 
@@ -153,18 +152,11 @@ def settle(overrides: Mapping[str, object], *, duration_s: float | None = None, 
     >>> settle({**site, "clear_sky_dbhz": 95}, seed=7).title
     'rain at 19.7 GHz, seed 7 (synthetic)'
     """
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
-        raise TraceError(f"seed: {seed!r} is not a whole number from 0 to 2^64 - 1", "give for example seed=1")
+    check_request(duration_s, seed, for_example_s=86_400)
     wanted_s = DURATION_S if duration_s is None else duration_s
-    if not (math.isfinite(wanted_s) and wanted_s > 0):
-        raise TraceError(f"duration_s: {wanted_s:g} is not above 0", "give a number of seconds, for example 86400")
     values = read_values(overrides, PARAMETERS)
     path_of(values)
     link_of(values)
     samples = round(wanted_s / float(values["step_s"]))
-    if not 2 <= samples <= MOST_SAMPLES:
-        raise TraceError(
-            f"duration_s: {wanted_s:g} s are {samples:,} samples, not 2 to {MOST_SAMPLES:,}",
-            "give another duration_s or step_s",
-        )
+    check_samples(samples, wanted_s, least=2, step="step_s")
     return RainSynthesis(values, samples * float(values["step_s"]), seed)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from farlink.arguments import checked_arguments
 from farlink.channels.parameter import Parameter, Value, read_value
 from farlink.channels.synthesis.orbit import LIGHT_SPEED_M_PER_S
+from farlink.channels.synthesis.request import check_request, check_samples
 from farlink.channels.synthesis.streams import root_seed, stream
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
@@ -20,7 +21,6 @@ from farlink.errors import TraceError
 NAME = "vehicle"
 TITLE = "propagation delay to a vehicle that drives to and fro, 1.4 km away at 20 km/h as atenaa's"
 DURATION_S = 100.0
-MOST_SAMPLES = 10**8
 
 _P = Parameter
 
@@ -149,11 +149,8 @@ def settle(overrides: Mapping[str, object], *, duration_s: float | None = None, 
     >>> [round(1e6 * float(end), 3) for end in (trace["delay_s"].min(), trace["delay_s"].max())]
     [4.503, 4.837]
     """
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
-        raise TraceError(f"seed: {seed!r} is not a whole number from 0 to 2^64 - 1", "give for example seed=1")
+    check_request(duration_s, seed)
     wanted_s = DURATION_S if duration_s is None else duration_s
-    if not (math.isfinite(wanted_s) and wanted_s > 0):
-        raise TraceError(f"duration_s: {wanted_s:g} is not above 0", "give a number of seconds, for example 100")
     values = {name: known.default for name, known in PARAMETERS.items()}
     values |= {name: read_value(name, value, PARAMETERS, NAME) for name, value in overrides.items()}
     stretch_m, distance_m = float(values["stretch_m"]), float(values["distance_m"])
@@ -163,9 +160,5 @@ def settle(overrides: Mapping[str, object], *, duration_s: float | None = None, 
             f"give less than {2 * distance_m:g}, or a larger distance_m",
         )
     samples = round(wanted_s / float(values["step_s"]))
-    if not 1 <= samples <= MOST_SAMPLES:
-        raise TraceError(
-            f"duration_s: {wanted_s:g} s are {samples:,} samples, not 1 to {MOST_SAMPLES:,}",
-            "give another duration_s or step_s",
-        )
+    check_samples(samples, wanted_s, least=1, step="step_s")
     return VehicleSynthesis(values, samples * float(values["step_s"]), seed)

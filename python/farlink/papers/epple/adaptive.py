@@ -7,7 +7,7 @@ rate or from what was acknowledged. All of them meet the same fades, so a gain i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 HEADER_BYTES = 20
@@ -202,34 +203,53 @@ def _checks(place: str, protocol: str, ber: float, found: Gains) -> list[Check]:
     ]
 
 
+ACKNOWLEDGED_LATE = "what is acknowledged tells of the error rate a round trip ago, and of rare errors only once they are over"
+"""Why an estimate from acknowledgements gains nothing."""
+
 _CAUSES = {
     "go-back-n": "a loss costs a round trip whatever the length, and over short links the timer, which must allow for the "
     "longest packet, costs more than the length gains",
     "genie": "the error rate hardly varies where it matters, or one length is nearly best for all of it",
-    "estimate": "what is acknowledged tells of the error rate a round trip ago, and of rare errors only once they are over",
+    "estimate": ACKNOWLEDGED_LATE,
 }
 
 Case = tuple[str, str, float]
 
 
+def draw_gains(axes: Axes, cases: Mapping[tuple[str, float], Gains], names: Collection[str]) -> None:
+    """Draw the gains of rules side by side, a column for each channel and error rate.
+
+    Parameters
+    ----------
+    axes
+        Where to.
+    cases
+        Gains by place and long-term BER.
+    names
+        The rules.
+    """
+    from farlink.plot.style import COLOURS, MARKERS, name_places
+
+    for look, name in enumerate(names):
+        ours = [found.of(name) for found in cases.values()]
+        axes.errorbar(
+            [column + 0.13 * (look - (len(names) - 1) / 2) for column in range(len(cases))],
+            [100 * one.mean for one in ours],
+            yerr=[100 * one.half_width for one in ours],
+            linestyle="none", marker=MARKERS[look], color=COLOURS[look], capsize=2, label=name,
+        )  # fmt: skip
+    axes.axhline(0, color="0.5", linewidth=0.8)
+    name_places(axes, [f"{place}\n{units.show(ber)}" for place, ber in cases])
+
+
 def _drawing(cases: Mapping[Case, Gains]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, legend_above, name_places, new_figure
+        from farlink.plot.style import legend_above, new_figure
 
         bers: Sequence[float] = sorted({ber for _, _, ber in cases})
         figure, axes = new_figure(height_in=6.5, rows=len(_MODES))
         for plot, protocol in zip(axes, _MODES, strict=True):
-            columns = [(place, ber) for place in PLACES for ber in bers]
-            for look, name in enumerate(RULES):
-                ours = [cases[place, protocol, ber].of(name) for place, ber in columns]
-                plot.errorbar(
-                    [place + 0.13 * (look - 2) for place in range(len(columns))],
-                    [100 * one.mean for one in ours],
-                    yerr=[100 * one.half_width for one in ours],
-                    linestyle="none", marker=MARKERS[look], color=COLOURS[look], capsize=2, label=name,
-                )  # fmt: skip
-            plot.axhline(0, color="0.5", linewidth=0.8)
-            name_places(plot, [f"{place}\n{units.show(ber)}" for place, ber in columns])
+            draw_gains(plot, {(place, ber): cases[place, protocol, ber] for place in PLACES for ber in bers}, RULES)
             plot.set_ylabel(f"{_MODES[protocol]}: gain (%)")
         legend_above(figure, axes[0], columns=3)
         return figure

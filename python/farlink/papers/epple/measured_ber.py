@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from farlink import units
 from farlink.papers.check import Check, claimed
-from farlink.papers.epple.adaptive import RULES, Gains, gains
+from farlink.papers.epple.adaptive import ACKNOWLEDGED_LATE, RULES, Gains, draw_gains, gains
 from farlink.papers.epple.fading import STAND_IN
 from farlink.papers.epple.printed import PLACES
 from farlink.papers.epple.setting import PAPER_SETTING, Setting
@@ -88,27 +87,16 @@ def _checks(place: str, ber: float, found: Gains) -> list[Check]:
 
 _CAUSES = {
     "measured": "a report is as old as the way back, and the fades are shorter",
-    "acknowledgements": "what is acknowledged tells of the error rate a round trip ago, and of rare errors only once they are "
-    "over",
+    "acknowledgements": ACKNOWLEDGED_LATE,
 }
 
 
 def _drawing(cases: Mapping[tuple[str, float], Gains]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, legend_above, name_places, new_figure
+        from farlink.plot.style import legend_above, new_figure
 
         figure, (axes,) = new_figure()
-        columns = list(cases)
-        for look, name in enumerate(next(iter(cases.values())).adaptive):
-            ours = [cases[column].of(name) for column in columns]
-            axes.errorbar(
-                [at + 0.15 * (look - 1.5) for at in range(len(columns))],
-                [100 * one.mean for one in ours],
-                yerr=[100 * one.half_width for one in ours],
-                linestyle="none", marker=MARKERS[look], color=COLOURS[look], capsize=2, label=name,
-            )  # fmt: skip
-        axes.axhline(0, color="0.5", linewidth=0.8)
-        name_places(axes, [f"{place}\n{units.show(ber)}" for place, ber in columns])
+        draw_gains(axes, cases, next(iter(cases.values())).adaptive)
         axes.set_ylabel("gain over the best fixed length (%)")
         legend_above(figure, axes, columns=2)
         return figure

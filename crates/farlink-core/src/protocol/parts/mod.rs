@@ -5,5 +5,6 @@ pub(super) mod events;
 pub mod length;
 pub(super) mod pacer;
 pub(super) mod reorder;
+pub(super) mod repeats;
 pub mod rto;
 pub(super) mod windows;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Socket;
-use super::copies::NUMBER_BYTES;
+use super::numbers::NUMBER_BYTES;
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::{Idle, Pace};

@@ -1,21 +1,21 @@
 //! The User Datagram Protocol (RFC 768): no acknowledgements, no ordering, no rate control.
 
 mod config;
-mod copies;
 mod heard;
+mod numbers;
 
 use std::collections::VecDeque;
 
 use crate::endpoint::{Damage, Endpoint, Integrity, Packet, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::payload::Payload;
+use crate::protocol::parts::repeats::Repeats;
 use crate::time::Time;
 
-use copies::Copies;
 use heard::Heard;
 
 pub use config::UdpConfig;
-pub use copies::NUMBER_BYTES;
+pub use numbers::NUMBER_BYTES;
 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,13 +64,39 @@ impl<D: Payload> Packet for Datagram<D> {
 pub struct Socket<D> {
     header_bytes: u16,
     segment_bytes: usize,
-    /// If every datagram is sent several times: what is to be sent again, and what has arrived already.
-    copies: Option<Box<(Copies<D>, Heard)>>,
+    /// If every datagram is sent several times.
+    copies: Option<Box<Copies<D>>>,
     outgoing: VecDeque<D>,
     incoming: VecDeque<D>,
     sent_bytes: u64,
     is_closing: bool,
     is_closed: bool,
+}
+
+/// What a side needs if every datagram is sent several times.
+#[derive(Clone, Debug)]
+struct Copies<D> {
+    /// Numbers and data to be sent again.
+    waiting: Repeats<(u32, D)>,
+    next_number: u32,
+    /// What has arrived already.
+    heard: Heard,
+}
+
+impl<D: Payload> Copies<D> {
+    fn new(config: &UdpConfig) -> Option<Self> {
+        let transmissions = u32::try_from(config.copies.whole()).unwrap_or(u32::MAX);
+        let waiting = Repeats::new(transmissions, config.copy_spacing_s.time())?;
+        Some(Copies { waiting, next_number: 0, heard: Heard::default() })
+    }
+
+    /// A datagram is sent for the first time; returns its number.
+    fn on_sent(&mut self, now: Time, payload: &D) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.waiting.put(now, (number, payload.clone()));
+        number
+    }
 }
 
 impl<D: Payload> Socket<D> {
@@ -79,8 +105,7 @@ impl<D: Payload> Socket<D> {
         let side = || Socket {
             header_bytes: u16::try_from(config.overhead_bytes()).unwrap_or(u16::MAX),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
-            copies: Copies::new(config.copies.whole(), config.copy_spacing_s.time())
-                .map(|copies| Box::new((copies, Heard::default()))),
+            copies: Copies::new(config).map(Box::new),
             outgoing: VecDeque::new(),
             incoming: VecDeque::new(),
             sent_bytes: 0,
@@ -98,12 +123,12 @@ impl<D: Payload> Endpoint for Socket<D> {
         if rx.integrity == Integrity::PayloadDamaged || packet.payload.is_empty() {
             return;
         }
-        let Some((_, heard)) = self.copies.as_deref_mut() else {
+        let Some(copies) = self.copies.as_deref_mut() else {
             self.incoming.push_back(packet.payload.clone());
             return;
         };
-        if let Some((number, payload)) = copies::numbered(packet)
-            && heard.is_new(number)
+        if let Some((number, payload)) = numbers::numbered(packet)
+            && copies.heard.is_new(number)
         {
             self.incoming.push_back(payload);
         }
@@ -113,8 +138,8 @@ impl<D: Payload> Endpoint for Socket<D> {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<D>>> {
-        if let Some((copies, _)) = self.copies.as_deref_mut()
-            && let Some((number, payload)) = copies.poll(now)
+        if let Some(copies) = self.copies.as_deref_mut()
+            && let Some((number, payload)) = copies.waiting.poll(now, |_| true)
         {
             let number = Some(number);
             return Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, number, payload }));
@@ -125,13 +150,13 @@ impl<D: Payload> Endpoint for Socket<D> {
             self.outgoing.pop_front();
         }
         self.sent_bytes += payload.len() as u64;
-        let number = self.copies.as_deref_mut().map(|(copies, _)| copies.put(now, &payload));
+        let number = self.copies.as_deref_mut().map(|copies| copies.on_sent(now, &payload));
         Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, number, payload }))
     }
 
     #[inline]
     fn poll_event(&mut self) -> Option<Event> {
-        let has_copies = self.copies.as_deref().is_some_and(|(copies, _)| !copies.is_empty());
+        let has_copies = self.poll_timeout().is_some();
         if self.is_closing && !self.is_closed && self.outgoing.is_empty() && !has_copies {
             self.is_closed = true;
             return Some(Event::Closed);
@@ -141,7 +166,7 @@ impl<D: Payload> Endpoint for Socket<D> {
 
     #[inline]
     fn poll_timeout(&self) -> Option<Time> {
-        self.copies.as_deref().and_then(|(copies, _)| copies.next())
+        self.copies.as_deref().and_then(|copies| copies.waiting.next())
     }
 }
 

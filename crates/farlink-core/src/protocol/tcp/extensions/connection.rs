@@ -4,6 +4,7 @@ use crate::endpoint::LinkHint;
 use crate::event::Event;
 use crate::payload::Payload;
 use crate::protocol::parts::pacer::Pacer;
+use crate::protocol::parts::repeats::Repeats;
 use crate::protocol::tcp::ack_fields::AckFields;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::connection::{State, TcpConnection};
@@ -15,7 +16,6 @@ use crate::protocol::tcp::window::Phase;
 use crate::time::Time;
 
 use super::best_effort::Transmissions;
-use super::copies::Copies;
 use super::{Extensions, ExtensionsConfig, LossMeans, SNACK};
 
 impl<D: Payload> TcpConnection<D> {
@@ -40,7 +40,7 @@ impl<D: Payload> TcpConnection<D> {
         extensions.loss_means = wanted.loss_means;
         extensions.corruption_hold = wanted.corruption_hold;
         extensions.compression = wanted.compression;
-        extensions.copies = Copies::new(wanted.copies, wanted.copy_spacing);
+        extensions.copies = Repeats::new(wanted.copies, wanted.copy_spacing);
         let most = wanted.best_effort.and_then(|best_effort| best_effort.max_transmissions);
         extensions.transmissions = most.map(Transmissions::new);
         self.window.is_corruption = wanted.loss_means == LossMeans::Corruption;
@@ -191,7 +191,8 @@ impl<D: Payload> TcpConnection<D> {
             return None;
         }
         // Data that was acknowledged meanwhile is not copied.
-        let span = copies.poll(now, self.buffer_start.max(self.window.una))?;
+        let una = self.buffer_start.max(self.window.una);
+        let span = copies.poll(now, |span| span.start >= una)?;
         let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
         let bytes = payload.len() as u32;
         let segment = self.segment(now, span.start, Flags::ACK, self.sizes.data_header_bytes, payload);

@@ -6,22 +6,22 @@
 mod best_effort;
 mod compression;
 mod connection;
-mod copies;
 mod report;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::parts::pacer::Pacer;
+use crate::protocol::parts::repeats::Repeats;
 use crate::time::Time;
 use crate::units::BitRate;
 
 use super::config::TcpConfig;
 use super::segment::ScpsCapabilities;
+use super::span::Span;
 
 use best_effort::Transmissions;
 pub(in crate::protocol) use compression::Compressed;
-use copies::Copies;
 use report::Reporter;
 
 /// What the sender concludes from a loss.
@@ -80,7 +80,7 @@ pub(super) struct Extensions {
     hold_deadline: Time,
     is_skip_due: bool,
     compression: Option<Compressed>,
-    copies: Option<Copies>,
+    copies: Option<Repeats<Span>>,
     /// The latest time that was passed to it.
     now: Time,
 }
@@ -119,7 +119,7 @@ impl Extensions {
 
     /// When the next action is due; `Time::NEVER` if there is none.
     pub(super) fn next_timeout(&self, pacer: &Pacer) -> Time {
-        let copy = self.copies.as_ref().map_or(Time::NEVER, Copies::next);
+        let copy = self.copies.as_ref().and_then(Repeats::next).unwrap_or(Time::NEVER);
         let copy = if copy != Time::NEVER { copy.max(pacer.next()) } else { copy };
         // A skip that is already due is left to `poll_event`.
         if self.is_skip_due { copy } else { copy.min(self.hold_deadline) }
