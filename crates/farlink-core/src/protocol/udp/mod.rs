@@ -195,8 +195,33 @@ impl<D: Payload> Stream<D> for Socket<D> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::payload::Virtual;
+    use crate::units::Count;
+    use crate::wire::{Codec, Envelope};
+
+    /// Over sockets a datagram's number lies in its payload.
+    #[test]
+    fn encoded_copies_are_delivered_once() {
+        let config = UdpConfig { copies: Count::new(3.0).unwrap(), ..UdpConfig::default() };
+        let (mut sender, mut receiver) = Socket::<Bytes>::pair(&config);
+        for text in ["one", "two", "two"] {
+            sender.write(Time::ZERO, &mut Bytes::from(text));
+        }
+        let mut sent = 0;
+        while let Some(datagram) = sender.poll_transmit(Time::ZERO) {
+            let mut bytes = Vec::new();
+            datagram.packet.encode(&Envelope::simulated(0), &mut bytes).unwrap();
+            assert_eq!(bytes.len() as u32, datagram.packet.wire_bytes());
+            let decoded = Datagram::<Bytes>::decode(bytes.into()).unwrap();
+            receiver.handle_packet(Time::ZERO, &decoded.packet, Rx::default());
+            sent += 1;
+        }
+        let read: Vec<Bytes> = std::iter::from_fn(|| receiver.read()).collect();
+        assert_eq!((sent, read), (9, ["one", "two", "two"].map(Bytes::from).to_vec()));
+    }
 
     #[test]
     fn cuts_a_write_into_datagrams_and_closes_when_they_are_out() {

@@ -10,7 +10,7 @@ use crate::payload::Payload;
 /// Length of the number in front of the data.
 pub const NUMBER_BYTES: usize = 4;
 
-/// The number and the data of a received datagram; `None` if it is too short for a number.
+/// The number and the data of a received datagram; `None` if there is no data behind a number.
 ///
 /// The simulator's datagrams carry the number beside the data. On the wire it is the beginning of the data, because a decoder of
 /// UDP does not know what the data mean.
@@ -18,9 +18,9 @@ pub(super) fn numbered<D: Payload>(packet: &Datagram<D>) -> Option<(u32, D)> {
     if let Some(number) = packet.number {
         return Some((number, packet.payload.clone()));
     }
-    let number = packet.payload.as_bytes().first_chunk::<NUMBER_BYTES>()?;
-    let data = packet.payload.slice(NUMBER_BYTES, packet.payload.len() - NUMBER_BYTES);
-    Some((u32::from_be_bytes(*number), data))
+    let (number, rest) = packet.payload.as_bytes().split_first_chunk::<NUMBER_BYTES>()?;
+    let data = packet.payload.slice(NUMBER_BYTES, rest.len());
+    (!rest.is_empty()).then_some((u32::from_be_bytes(*number), data))
 }
 
 #[cfg(test)]
@@ -33,5 +33,6 @@ mod tests {
             |payload: &[u8]| numbered(&Datagram { header_bytes: 28, number: None, payload: payload.to_vec() });
         assert_eq!(received(&[0, 0, 1, 2, b'a']), Some((258, b"a".to_vec())));
         assert_eq!(received(&[0, 0, 1]), None, "too short for a number");
+        assert_eq!(received(&[0, 0, 1, 2]), None, "no data");
     }
 }
