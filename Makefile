@@ -65,6 +65,7 @@ papers: test-tools
 	@$(BIN)/python docs/call_drops.py
 	@$(BIN)/python docs/link_kinds.py
 	@$(BIN)/python docs/tcp_latency.py
+	@$(BIN)/python docs/tuning_paths.py
 	@$(BIN)/python docs/bundles.py
 	@$(BIN)/python docs/fluid.py
 

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import ROOT
 
 PROGRAMS = {
+    "../guides/tuning.md": ["tuning_paths"],
     "arq.md": ["arq"],
     "bundles.md": ["bundles", "bundle_late", "cellular_values"],
     "call-drops.md": ["call_drops", "call_generator", "cellular"],
