@@ -467,7 +467,11 @@ def with_output(guide: str) -> str:
 
 
 def _printed(command: str, folder: Path) -> str:
-    """Output and messages of a command, as a pipe sees them."""
+    """Output and messages of a command, as a pipe sees them; of several programs in a row, the output before the messages.
+
+    A pipe between programs passes output on at a time of its own, so that the messages of the first one would stand before or
+    behind it by chance.
+    """
     scripts = str(Path(sys.executable).parent)
     environment = {
         **os.environ,
@@ -480,11 +484,11 @@ def _printed(command: str, folder: Path) -> str:
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE if "|" in command else subprocess.STDOUT,
         text=True,
         check=False,
     )
-    return done.stdout
+    return done.stdout + (done.stderr or "")
 
 
 def picture(name: str) -> str:

@@ -89,3 +89,15 @@ def test_its_trace_is_its_delay_and_no_power():
         vehicle.settle({}).delay()
     with pytest.raises(TraceError, match="a delay trace, where power is wanted"):
         synthetic_file("synthetic:vehicle", kinds={"power"})
+
+
+def test_its_small_changes_fill_their_picture():
+    pytest.importorskip("matplotlib")
+    from farlink.plot import trace as plots
+
+    trace = vehicle.settle({}).draw()
+    changes_ms = 1000 * np.abs(np.diff(trace["delay_s"]))
+    *_, tail = plots.figure(trace).axes
+
+    assert changes_ms.max() <= tail.get_xlim()[1] < 1.2 * changes_ms.max()
+    assert tail.get_ylim()[0] == 0.5

@@ -72,6 +72,7 @@ fn settings_without_effect_or_sense_are_refused() {
         (json!({ "copies": 0 }), "transport.udp.copies", "0"),
         (json!({ "copies": 101 }), "transport.udp.copies", "101 copies of each datagram"),
         (json!({ "copies": 2, "segment_bytes": 65_507 }), "transport.udp.segment_bytes", "numbers that copies need"),
+        (json!({ "copies": 2, "copy_spacing_s": 20 }), "transport.udp.copy_spacing_s", "no shorter than the run"),
         (json!({ "copy_spacing_s": 1 }), "transport.udp.copy_spacing_s", "every datagram is sent once"),
     ] {
         let mut transport = json!({ "kind": "udp" });

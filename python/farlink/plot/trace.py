@@ -212,9 +212,12 @@ def _draw_delay(trace: Trace, over_time: Axes, cdf: Axes, tail: Axes) -> None:
         tail.set(xlim=(0, duration_s), ylim=(0, None))
         return
     steps = np.diff(delay_ms)
-    limit = max(1.0, float(np.abs(steps).max(initial=0.0)))
+    # A constant delay has no change by which to choose the range.
+    limit = float(np.abs(steps).max(initial=0.0)) or 1.0
     tail.hist(steps, bins=np.linspace(-limit, limit, 61).tolist(), color=_BLUE)
     tail.set(title="Change from one value to the next", xlabel="change, ms", ylabel="count", yscale="log")
+    # From below a count of one, or columns of equal height would show only their differences.
+    tail.set_ylim(bottom=0.5)
 
 
 def _draw_loss(trace: Trace, raster: Axes, histogram: Axes, spread: Axes) -> None:

@@ -8,7 +8,7 @@ use super::numbers::NUMBER_BYTES;
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::{Idle, Pace};
-use crate::units::{Count, Seconds};
+use crate::units::{Count, PositiveSeconds, Seconds};
 
 /// Largest number of copies of a datagram; more would leave no capacity for other data.
 const MOST_COPIES: u64 = 100;
@@ -74,6 +74,16 @@ impl crate::protocol::ProtocolConfig for UdpConfig {
         self.correction.map_or(Ok(()), |correction| {
             correction.check(self.full_bytes()).map_err(|error| error.within("correction"))
         })
+    }
+
+    fn check_duration(&self, duration: PositiveSeconds) -> Result<(), crate::ConfigError> {
+        let (spacing_s, duration_s) = (self.copy_spacing_s.get(), duration.get());
+        if spacing_s < duration_s {
+            return Ok(());
+        }
+        let what =
+            format!("{spacing_s} s is no shorter than the run (duration_s = {duration_s}), so that no copy is sent");
+        Err(crate::ConfigError::new("copy_spacing_s", what, "space copies closer, or run for longer"))
     }
 
     fn idle(&self) -> Vec<Idle> {
