@@ -102,7 +102,7 @@ pub(crate) fn of_fluid(flows: impl Iterator<Item = usize>, threads: usize) -> Es
 /// The cost of one run of a scenario.
 fn of_run(setup: &Setup) -> Run {
     let duration_s = if setup.duration == Time::NEVER { f64::INFINITY } else { setup.duration.as_secs_f64() };
-    let slowest_bps = setup.forward.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
+    let slowest_bps = setup.forward.iter().map(|hop| hop.most_bps()).fold(f64::INFINITY, f64::min);
     let round_trip_s =
         setup.forward.iter().chain(&setup.back).map(|hop| hop.delay.longest().as_secs_f64()).sum::<f64>();
     let flows: Vec<Offer> =
@@ -188,7 +188,7 @@ impl Offer {
         };
         let mut ns = self.connections * CONNECTION_NS + self.messages * MESSAGE_NS + sent * endpoint;
         let mut bytes = self.connections * CONNECTION_BYTES;
-        let slowest_bps = setup.forward.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
+        let slowest_bps = setup.forward.iter().map(|hop| hop.most_bps()).fold(f64::INFINITY, f64::min);
         let windows = self.connections * self.pace.window_bytes / self.pace.payload_bytes;
         if bursts(&flow.transport, setup) {
             ns += windows * LINK_NS;
@@ -196,15 +196,15 @@ impl Offer {
         }
         let mut left = sent;
         for hop in &setup.forward {
-            let carried = (hop.rate.mean_bps() * duration_s / (8.0 * wire_bytes)).min(left);
+            let carried = (hop.most_bps() * duration_s / (8.0 * wire_bytes)).min(left);
             let waits = match hop.limit {
                 // Nothing is ever dropped: the window grows with each acknowledgement, up to its maximum.
-                QueueLimit::Unlimited if self.pace.adapts && hop.rate.mean_bps() <= slowest_bps => windows.min(carried),
+                QueueLimit::Unlimited if self.pace.adapts && hop.most_bps() <= slowest_bps => windows.min(carried),
                 QueueLimit::Unlimited => left - carried,
                 QueueLimit::Packets(most) => (left - carried).min(most as f64),
                 QueueLimit::Bytes(most) => (left - carried).min(most as f64 / wire_bytes),
             };
-            let under_way = (hop.rate.mean_bps() * hop.delay.longest().as_secs_f64() / (8.0 * wire_bytes)).min(carried);
+            let under_way = (hop.most_bps() * hop.delay.longest().as_secs_f64() / (8.0 * wire_bytes)).min(carried);
             ns += (carried + waits.max(0.0)) * link_ns(hop, wire_bytes); // dropped packets cost almost nothing
             bytes += (waits.max(0.0) + under_way) * PACKET_BYTES;
             left = carried;

@@ -9,6 +9,7 @@ use farlink_core::channel::{ChannelKind, Prepared, Site};
 use farlink_core::hop::{BundleSetup, HopSetup};
 use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::{DelaySetting, RateSetting};
+use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::traffic::Arrivals;
 use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenario, Side, TrafficKind};
 use farlink_core::trace::{TraceError, TraceSource};
@@ -161,7 +162,14 @@ fn resolve_restart(restart: Restart) -> RestartSetup {
 }
 
 fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ConfigError> {
-    let transport = scenario.transport_of_class(flow);
+    let mut transport = scenario.transport_of_class(flow);
+    let is_only = scenario.flow.len() == 1 && flow.count.whole() == 1;
+    if is_only
+        && !matches!(flow.traffic, TrafficKind::Transfers(_))
+        && let TransportConfig::Aerotp(aerotp) = transport.to_mut()
+    {
+        aerotp.suppose_alone();
+    }
     let traffic = match &flow.traffic {
         TrafficKind::Bulk(_) if !transport.as_dyn().is_bounded() => {
             let kind = transport.kind();

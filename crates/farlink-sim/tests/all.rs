@@ -2,6 +2,7 @@
 //! again.
 
 mod aerotp_captures;
+mod aerotp_neighbours;
 mod aerotp_open_loop;
 mod aerotp_reliable;
 mod arq;

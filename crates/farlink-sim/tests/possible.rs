@@ -44,9 +44,9 @@ fn least_delay_s(hops: &[HopSetup]) -> f64 {
     hops.iter().map(of_hop).sum()
 }
 
-/// The rate of the slowest forward hop of constant rate.
+/// The rate of the slowest forward hop of constant rate; of a bundle, when its lines are fastest.
 fn slowest_bps(setup: &Setup) -> f64 {
-    let constant = |hop: &HopSetup| hop.rate.constant().map_or(f64::INFINITY, |rate| rate.get());
+    let constant = |hop: &HopSetup| hop.rate.constant().map_or(f64::INFINITY, |_| hop.most_bps());
     setup.forward.iter().map(constant).fold(f64::INFINITY, f64::min)
 }
 

@@ -108,6 +108,11 @@ impl LinkArq {
         }
     }
 
+    /// Largest rate of the line over its rate at the beginning.
+    pub fn fastest_factor(&self) -> f64 {
+        self.changes.iter().map(|change| change.rate_factor.get()).fold(1.0, f64::max)
+    }
+
     /// Mean line time of a packet of `bytes` bytes, in bytes at the rate of the beginning, when the line is worst.
     pub(super) fn mean_bytes(&self, bytes: u64) -> f64 {
         let mean = |quality: Quality| quality.arq.mean_bytes(bytes) / quality.rate_factor;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::QueueLimit;
-use crate::bundle::{BundleConfig, LineConfig};
+use crate::bundle::{BundleConfig, LineConfig, LinkArq};
 use crate::channel::Prepared;
 use crate::link::setting::{PreparedDelay, PreparedRate};
 use crate::turns::CLASSES;
@@ -32,6 +32,13 @@ pub struct HopSetup {
     pub bundle: Option<Arc<BundleSetup>>,
 }
 
+impl HopSetup {
+    /// Mean rate in bit/s; of a bundle, as if all lines were always as fast as they ever are.
+    pub fn most_bps(&self) -> f64 {
+        self.bundle.as_ref().map_or_else(|| self.rate.mean_bps(), |bundle| bundle.fastest_bps())
+    }
+}
+
 /// A bundle of lines.
 #[derive(Clone, Debug)]
 pub struct BundleSetup {
@@ -49,7 +56,13 @@ impl BundleSetup {
         BundleSetup { config: self.config.clone(), lines }
     }
 
-    /// Total rate of all lines in this direction.
+    /// Largest total rate of all lines in this direction, in bit/s: lines whose `arq` changes may become faster.
+    pub fn fastest_bps(&self) -> f64 {
+        let fastest = |line: &LineConfig| line.arq.as_ref().map_or(1.0, LinkArq::fastest_factor) * line.rate.get();
+        self.lines.iter().map(fastest).sum()
+    }
+
+    /// Total rate of all lines in this direction, at the beginning.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.lines.iter().map(|line| line.rate.get()).sum::<f64>().min(1e13)).expect("rates are positive")
     }

@@ -125,6 +125,12 @@ pub struct AerotpConfig {
     /// How the sending rate is determined. Defaults to the fixed `rate_bps`. If that is not given either, modes with
     /// acknowledgements learn the rate, and modes without send data as it is written.
     pub rate_control: Option<RateControl>,
+    /// Whether the path is the connection's own. On such a path a learnt rate takes losses that do not grow with the rate for the
+    /// channel's and leaves nothing to others, and a set rate stays as it is, however much is lost. On a path that others share, a
+    /// learnt rate is above CUBIC's only where packets are lost at every rate, and a set rate of which more than a fifth is lost
+    /// by congestion falls to what arrives. By default a learnt rate of the only flow of a scenario has its own path, and nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<bool>,
     /// Packets are ECN-capable, and a learnt rate decreases when queues mark them.
     pub ecn: bool,
     /// Number of segments per acknowledgement (MACK). By default it follows the rate at which segments arrive.
@@ -207,6 +213,7 @@ impl Default for AerotpConfig {
             header_bytes: count(40),
             rate_bps: None,
             rate_control: None,
+            alone: None,
             ecn: false,
             acks_per_mack: None,
             mack_timeout_s: seconds(0.05),
@@ -347,6 +354,12 @@ impl AerotpConfig {
                 "spare_copies",
                 "without a rate the room that it leaves is unknown",
                 "a rate_bps, or rate_control = \"learnt\"",
+            ),
+            Idle::when(
+                self.alone.is_some() && (!is_reliable || self.rate_control().is_none()),
+                "alone",
+                "no rate is learnt or watched",
+                "rate_control = \"learnt\"",
             ),
             Idle::when(is_datagram, "initial_rto_s", datagrams(), reliable),
             Idle::when(is_datagram, "give_up_after_s", datagrams(), reliable),
@@ -491,6 +504,18 @@ impl AerotpConfig {
         matches!(self.rate_control(), Some(RateControl::Learnt | RateControl::Friendly))
     }
 
+    /// Whether a learnt rate may take the path for its own.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.unwrap_or(false)
+    }
+
+    /// The path is known to be the connection's own, so that a rate for such a path is learnt unless the settings say otherwise.
+    pub fn suppose_alone(&mut self) {
+        if self.rate_control() == Some(RateControl::Learnt) {
+            self.alone = self.alone.or(Some(true));
+        }
+    }
+
     /// How the sending rate is determined; `None` without a rate.
     pub(super) fn rate_control(&self) -> Option<RateControl> {
         let usual = if self.rate_bps.is_some() { RateControl::Fixed } else { RateControl::Learnt };
@@ -531,6 +556,10 @@ impl AerotpConfig {
             Some(RateControl::None) if self.rate_bps.is_some() => {
                 let what = "\"none\" keeps to no rate, and rate_bps is given";
                 Err(ConfigError::new("rate_control", what, "leave one of them out"))
+            }
+            Some(RateControl::Friendly) if self.is_alone() => {
+                let what = "\"friendly\" leaves room for others, and alone = true says that there are none";
+                Err(ConfigError::new("rate_control", what, "choose \"learnt\", or leave out alone"))
             }
             Some(RateControl::Learnt | RateControl::Friendly) if !self.mode.is_acknowledged() => {
                 let what = "a rate is learnt from acknowledgements, and the mode has none";

@@ -28,11 +28,12 @@ impl Loss {
         Loss { expected, hinted: None, is_by_length, sent: 0.0, lost: 0.0, bits: 0.0, early: 0 }
     }
 
-    /// Adds `sent` packets with `bits` bits together, of which `arrived` arrived.
-    pub(super) fn add(&mut self, sent: u64, bits: u64, arrived: u64) {
+    /// Adds `sent` packets with `bits` bits together, when `arrived` packets have arrived. Returns how many of those sent have; others
+    /// may have arrived early.
+    pub(super) fn add(&mut self, sent: u64, bits: u64, arrived: u64) -> u64 {
         if sent == 0 {
             self.early += arrived;
-            return;
+            return 0;
         }
         let kept = libm::exp(-(sent as f64) / MEMORY_PACKETS);
         let arrived = arrived + self.early;
@@ -40,6 +41,7 @@ impl Loss {
         self.sent = self.sent * kept + sent as f64;
         self.bits = self.bits * kept + bits as f64;
         self.lost = self.lost * kept + sent.saturating_sub(arrived) as f64;
+        arrived.min(sent)
     }
 
     /// Takes a report of the link's bit error rate.

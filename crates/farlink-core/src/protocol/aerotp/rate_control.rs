@@ -11,8 +11,8 @@ pub enum RateControl {
     None,
     /// The fixed rate `rate_bps`.
     Fixed,
-    /// A rate learnt from arrivals, the round trip and congestion marks.
+    /// A rate learnt from what arrives, the round trip and congestion marks. Beside others (`alone`) it takes more than they do.
     Learnt,
-    /// As `learnt`, but during congestion not above the rate that TCP would reach (RFC 5348, section 3.1).
+    /// As `learnt`, but beside others no more than CUBIC, unless they leave it.
     Friendly,
 }

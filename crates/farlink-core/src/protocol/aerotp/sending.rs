@@ -10,6 +10,7 @@ use super::mode::Mode;
 use super::open_loop;
 use super::outgoing::{Account, Outgoing};
 use super::packet_size::PacketSize;
+use super::rate::Outcomes;
 use super::reliable;
 use super::window_requests::RemainingWindow;
 
@@ -64,6 +65,15 @@ impl<D: Payload> Sending<D> {
 
     pub(super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
         each!(self, sender => sender.on_mack(now, mack));
+    }
+
+    /// What became of transmissions since it was last taken from here, in modes whose acknowledgements tell it.
+    pub(super) fn outcomes(&mut self) -> Option<&mut Outcomes> {
+        match self {
+            Sending::Reliable(sender) => Some(sender.outcomes()),
+            Sending::Coded(sender) => Some(&mut sender.outcomes),
+            Sending::OpenLoop(_) | Sending::Datagrams(_) => None,
+        }
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {

@@ -28,6 +28,10 @@ impl<D: Payload> Connection<D> {
                 let held = held_span(mack.held);
                 let arrived_bytes = fields.arrived_bytes(self.size.data_bytes());
                 let has_gaps = fields.has_gaps();
+                if let Some(outcomes) = self.sending.outcomes() {
+                    outcomes.is_wanted = self.rate.wants_outcomes();
+                    self.rate.on_outcomes(now, outcomes);
+                }
                 let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
                 let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());

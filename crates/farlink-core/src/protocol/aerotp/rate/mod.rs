@@ -1,13 +1,20 @@
 //! How fast a connection sends (`docs/aerotp.md`, section on rate control).
 //!
-//! Packets are paced at a given or a learnt rate. The learnt rate follows the bottleneck, which shows in arrivals that are
-//! farther apart than the segments were sent ([`Arrivals`](arrivals::Arrivals)), in a growing round trip, and in congestion marks. Losses and damage
-//! without a growing round trip are due to bit errors and do not change the rate. `[P8]`
+//! Packets are paced at a given or a learnt rate. A learnt rate first doubles until the bottleneck shows in arrivals that are farther apart
+//! than the segments were sent ([`Arrivals`](arrivals::Arrivals)), in a growing round trip, in more losses or in congestion marks. Then it goes
+//! up and down in phases ([`Phases`](phases::Phases)), and follows what more sending brings ([`Margin`](margin::Margin)). Beside others it
+//! does so only where the channel loses packets at every rate ([`LeastLoss`](gate::LeastLoss)), and is never below the rate that CUBIC
+//! would have ([`Floor`](floor::Floor)). A given rate is watched ([`Breaker`](breaker::Breaker)).
 
 mod arrivals;
+mod breaker;
 mod burst;
-mod friendly;
+mod floor;
+mod gate;
 mod learnt;
+mod margin;
+mod outcomes;
+mod phases;
 
 use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
@@ -17,14 +24,19 @@ use super::clock::Clock;
 use super::config::AerotpConfig;
 use super::packet_size::PacketSize;
 use super::rate_control::RateControl;
+use breaker::Breaker;
 use burst::SPACING;
 use learnt::Learnt;
+use outcomes::Outcome;
+pub(super) use outcomes::Outcomes;
 
 /// The rate of a connection: paced, and not above the capacity of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     pub(super) pacer: Pacer,
     learnt: Option<Learnt>,
+    /// Watches a set rate on a path that others may share.
+    breaker: Option<Box<Breaker>>,
 }
 
 /// The information of an acknowledgement about the path.
@@ -50,7 +62,10 @@ impl Rate {
             Some(RateControl::Learnt | RateControl::Friendly) => Some(Learnt::new(config)),
             Some(RateControl::Fixed | RateControl::None) | None => None,
         };
-        let mut rate = Rate { pacer: Pacer::new(config.rate_bps), learnt };
+        let is_watched = control == Some(RateControl::Fixed) && config.mode.is_acknowledged() && !config.is_alone();
+        let set_bps = config.rate_bps.filter(|_| is_watched);
+        let breaker = set_bps.map(|rate| Box::new(Breaker::new(rate.get() / 8.0)));
+        let mut rate = Rate { pacer: Pacer::new(config.rate_bps), learnt, breaker };
         if let Some(learnt) = &rate.learnt {
             rate.pacer.set_bytes_per_s(learnt.bytes_per_s());
             rate.pacer.set_quantum(learnt.first_burst_bytes());
@@ -64,9 +79,13 @@ impl Rate {
         if self.pacer.is_on() {
             self.pacer.on_sent(now, bytes);
         }
+        if let Some(breaker) = &mut self.breaker {
+            breaker.on_sent(bytes, has_data);
+        }
         if let Some(learnt) = &mut self.learnt {
             let sent = clock.sending(now); // the time that an answer will echo
-            learnt.on_sent(sent, bytes);
+            learnt.on_sent(sent, bytes, has_data);
+            self.pacer.set_bytes_per_s(learnt.bytes_per_s());
             if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
                 burst.on_sent(sent, bytes);
                 self.pacer.hold_until(SPACING + if burst.is_question_due() { sent } else { now });
@@ -80,7 +99,27 @@ impl Rate {
         self.learnt.as_mut().and_then(|learnt| learnt.burst.as_mut()).is_some_and(|burst| burst.ask())
     }
 
+    /// Whether it wants to know what became of each packet.
+    pub(super) fn wants_outcomes(&self) -> bool {
+        self.learnt.is_some() || self.breaker.is_some()
+    }
+
+    /// Takes what became of packets, before the answer that showed it. `[P4]`
+    pub(super) fn on_outcomes(&mut self, now: Time, outcomes: &mut Outcomes) {
+        for Outcome { sent, arrived } in outcomes.take() {
+            if let Some(learnt) = &mut self.learnt {
+                learnt.on_outcome(now, sent, f64::from(arrived));
+            } else if let Some(breaker) = &mut self.breaker {
+                breaker.on_outcome(sent, f64::from(arrived));
+            }
+        }
+    }
+
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
+        if let Some(breaker) = &mut self.breaker {
+            breaker.on_answer(now, answer.echo, answer.round_trip);
+            self.pacer.set_bytes_per_s(breaker.bytes_per_s());
+        }
         let Some(learnt) = &mut self.learnt else { return };
         learnt.on_answer(now, answer);
         self.pacer.set_bytes_per_s(learnt.bytes_per_s());

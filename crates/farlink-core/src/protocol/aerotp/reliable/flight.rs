@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::payload::Payload;
 
+use super::super::rate::Outcomes;
+
 /// A piece of the stream that is sent as one segment.
 #[derive(Clone, Debug)]
 pub(super) struct Piece<D> {
@@ -50,7 +52,7 @@ pub(super) struct NewlyAcknowledged {
 
 impl NewlyAcknowledged {
     /// A piece has arrived.
-    fn add<D: Payload>(&mut self, piece: &mut Piece<D>, in_flight: &mut u64) {
+    fn add<D: Payload>(&mut self, piece: &mut Piece<D>, in_flight: &mut u64, outcomes: &mut Outcomes) {
         if piece.state == State::Acknowledged {
             return;
         }
@@ -62,6 +64,7 @@ impl NewlyAcknowledged {
         self.was_overtaken |= piece.state == State::Lost;
         self.oldest = Some(self.oldest.map_or(piece.sent, |oldest| oldest.min(piece.sent)));
         piece.state = State::Acknowledged;
+        outcomes.add(piece.sent, 1.0);
     }
 
     /// The sum of two of them.
@@ -112,12 +115,13 @@ pub(super) struct Flight<D> {
     /// Lost pieces in the order of detection; the first one is always valid.
     lost: VecDeque<u64>,
     pub(super) bytes: u64,
+    pub(super) outcomes: Outcomes,
 }
 
 impl<D> Default for Flight<D> {
     fn default() -> Self {
         let (pieces, by_time, lost) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Flight { pieces, by_time, judged: 0, lost, bytes: 0 }
+        Flight { pieces, by_time, judged: 0, lost, bytes: 0, outcomes: Outcomes::default() }
     }
 }
 
@@ -276,7 +280,7 @@ impl<D: Payload> Flight<D> {
         while let Some(piece) = self.pieces.front_mut()
             && piece.end() <= ack
         {
-            newly.add(piece, &mut self.bytes);
+            newly.add(piece, &mut self.bytes, &mut self.outcomes);
             self.pieces.pop_front();
         }
         newly
@@ -291,7 +295,7 @@ impl<D: Payload> Flight<D> {
         while let Some(piece) = self.pieces.get_mut(index)
             && piece.end() <= end
         {
-            newly.add(piece, &mut self.bytes);
+            newly.add(piece, &mut self.bytes, &mut self.outcomes);
             arrived_to = piece.end().max(piece.arrived_to);
             index = if piece.arrived_to > piece.end() {
                 self.pieces.partition_point(|piece| piece.start < arrived_to)
@@ -324,6 +328,7 @@ impl<D: Payload> Flight<D> {
                 && let Some(lost) = self.lose(start, sent)
             {
                 found.add(lost);
+                self.outcomes.add(sent, 0.0);
             }
         }
         found
@@ -341,6 +346,7 @@ impl<D: Payload> Flight<D> {
             found += 1;
             if sent <= echoed {
                 overtaken.add(lost);
+                self.outcomes.add(sent, 0.0);
             }
         }
         self.tidy();

@@ -14,6 +14,7 @@ use super::super::forward::Forward;
 use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::packet_size::PacketSize;
+use super::super::rate::Outcomes;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
 use super::super::window_requests::RemainingWindow;
@@ -141,6 +142,11 @@ impl<D: Payload> Sender<D> {
             is_full: false,
             account: Account::default(),
         }
+    }
+
+    /// What became of transmissions.
+    pub(in super::super) fn outcomes(&mut self) -> &mut Outcomes {
+        &mut self.flight.outcomes
     }
 
     pub(in super::super) fn write(&mut self, now: Time, data: &mut D) -> usize {

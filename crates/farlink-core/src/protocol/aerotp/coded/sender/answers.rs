@@ -74,6 +74,7 @@ impl<D: Payload> Sender<D> {
                 block.unreported += 1;
             }
             if bytes > 0 {
+                self.sent_times.push(sent);
                 segments += 1;
                 payload_bytes += u64::from(bytes);
             }
@@ -88,7 +89,11 @@ impl<D: Payload> Sender<D> {
             }
         }
         let bits = (payload_bytes + segments * self.shape.header_bytes) * 8;
-        self.loss.add(segments, bits, arrived);
+        // Which of them were lost is not known, only how many: each is taken to have arrived in part.
+        let share = self.loss.add(segments, bits, arrived) as f32 / segments.max(1) as f32;
+        for sent in self.sent_times.drain(..) {
+            self.outcomes.add(sent, share);
+        }
         if let Some(length) = &mut self.length {
             let lost = segments.saturating_sub(arrived);
             let mean = payload_bytes.checked_div(segments).unwrap_or(0);

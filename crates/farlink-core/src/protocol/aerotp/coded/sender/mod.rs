@@ -18,6 +18,7 @@ use super::super::forward::Forward;
 use super::super::loss::Loss;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::packet_size::PacketSize;
+use super::super::rate::Outcomes;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{OPENING_BYTES, REPAIR_BYTES};
 use super::super::window_requests::RemainingWindow;
@@ -69,6 +70,10 @@ pub(in super::super) struct Sender<D> {
     loss: Loss,
     length: Option<Length>,
     shape: Shape,
+    /// What became of transmissions.
+    pub(in super::super) outcomes: Outcomes,
+    /// When the segments were sent that an answer tells of.
+    sent_times: Vec<u64>,
     pub(in super::super) account: Account,
 }
 
@@ -157,6 +162,8 @@ impl<D: Payload> Sender<D> {
                 completion: coded.completion.get(),
                 linger: config.mack_timeout_s.time(),
             },
+            outcomes: Outcomes::default(),
+            sent_times: Vec::new(),
             account: Account::default(),
         };
         sender.follow_length(Time::ZERO);

@@ -1,5 +1,9 @@
 //! A rate that follows the bottleneck.
 
+mod cycles;
+mod shared;
+mod start;
+
 use crate::time::Time;
 use crate::units::BitRate;
 
@@ -7,22 +11,30 @@ use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
 use super::super::packet_size::PacketSize;
 use super::arrivals::{Arrivals, Speeds};
-use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, SLOWER, before};
-use super::friendly::tcp_rate;
+use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, before};
+use super::floor::Floor;
+use super::gate::LeastLoss;
+use super::margin::{LOSSY, Margin};
+use super::phases::Phases;
 use super::{Answer, RateControl};
 
-/// Sets the rate every second round trip from the answers received.
+/// Doubles the rate until the bottleneck is found, then follows it.
 #[derive(Clone, Debug)]
 pub(super) struct Learnt {
-    /// Bytes per second.
+    /// The rate of the present phase, in bytes per second.
     rate: f64,
+    /// The rate around which phases differ.
+    base: f64,
+    /// The rate of the present phase over it.
+    gain: f64,
     /// Upper limit, in bytes per second.
     most: f64,
     most_hinted: f64,
     packet_bytes: f64,
     /// Bytes on the wire per byte of data, in a full packet.
     wire_share: f64,
-    is_friendly: bool,
+    /// How the path is shared.
+    sharing: Sharing,
     /// Whether the rate still doubles, until the bottleneck is found.
     is_starting: bool,
     /// The first burst and its estimate; `None` for a TCP-friendly rate.
@@ -37,8 +49,71 @@ pub(super) struct Learnt {
     least: LeastRoundTrip,
     marked: u16,
     period: Period,
-    /// Congestion events per segment, smoothed. `[P9]`
-    events: f64,
+    /// The smoothed round trip; zero before the first answer.
+    round_trip: Time,
+    phases: Phases,
+    margin: Margin,
+    least_loss: LeastLoss,
+    floor: Option<Floor>,
+    /// What the base rate still has over the floor since losses became congestion.
+    excess: f64,
+    /// Until when the floor was advanced, and whether the rate was used of late.
+    advanced: Time,
+    is_used: bool,
+    /// When the present phase ends, the number of phases so far, and that of settled ones.
+    phase_until: Time,
+    phase: usize,
+    settled: usize,
+    /// What the present cycle has shown.
+    cycle: Cycle,
+    /// Number of cycles in a row in which the rate grew.
+    growing: u32,
+    /// When a queue last lowered the rate, in ticks: phases that began earlier do not lower it again.
+    drained: u64,
+    /// State of the generator that makes phases differ in length.
+    jitter: u32,
+}
+
+/// How a path is shared with others. `[P14]`, `[P15]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sharing {
+    /// What is left of the window of the flow of CUBIC that the rate is never below, after a loss; `None` on a path of one's own.
+    beta: Option<f64>,
+    /// Share of additional packets that must arrive for the rate to grow; and where much is lost at random, so that it is not known
+    /// as well.
+    wanted: f64,
+    wanted_lossy: f64,
+}
+
+impl Sharing {
+    fn of(config: &AerotpConfig) -> Self {
+        match config.rate_control {
+            _ if config.is_alone() => Sharing { beta: None, wanted: 0.5, wanted_lossy: 0.5 },
+            Some(RateControl::Friendly) => Sharing { beta: Some(0.7), wanted: 0.9, wanted_lossy: 0.8 },
+            _ => Sharing { beta: Some(0.8), wanted: 0.8, wanted_lossy: 0.7 },
+        }
+    }
+
+    /// The share of additional packets that must arrive, at this least loss.
+    fn wanted(&self, least_loss: f64) -> f64 {
+        if least_loss > LOSSY { self.wanted_lossy } else { self.wanted }
+    }
+}
+
+/// What the settled phases of a cycle have shown.
+#[derive(Clone, Copy, Debug)]
+struct Cycle {
+    shortest: Time,
+    is_marked: bool,
+    is_used: bool,
+    /// Bytes per second that arrived in phases below the base rate.
+    delivered: f64,
+}
+
+impl Default for Cycle {
+    fn default() -> Self {
+        Cycle { shortest: Time::NEVER, is_marked: false, is_used: true, delivered: 0.0 }
+    }
 }
 
 /// Observations since the rate was last set. `[P5]`
@@ -70,25 +145,15 @@ struct LeastRoundTrip {
     periods: u32,
 }
 
-/// Number of periods after which an older shortest round trip is forgotten.
-const MEMORY_PERIODS: u32 = 16;
-/// Growth of the rate in a period without congestion: at the start, at the start above the estimate of the first burst, and
-/// later.
-const START_GROWTH: f64 = 2.0;
-const BEYOND_GROWTH: f64 = 1.25;
-const GROWTH: f64 = 1.05;
-/// Fraction of the first burst's rate that is tried first, because other flows may use the link as well, and congestion shows
-/// only after a round trip. `[P12]`
-const FIRST_SHARE: f64 = 0.25;
+/// Number of cycles after which an older shortest round trip is forgotten.
+const MEMORY_CYCLES: u32 = 10;
 /// Factor on the rate after congestion marks; factors on the rate of the bottleneck with a long and a short queue, so that it
 /// drains.
 const MARKED: f64 = 0.8;
 const LONG_QUEUE: f64 = 0.9;
 const QUEUE: f64 = 0.95;
-/// Number of periods in a row with a queue after which the path counts as longer.
-const LONGER_PATH_AFTER: u32 = 6;
-/// Weight of a period in the smoothed share of congestion events.
-const EVENT_WEIGHT: f64 = 0.1;
+/// What is left of the base rate after a phase on a path whose losses are congestion.
+const DECAY: f64 = 0.9;
 
 impl Learnt {
     pub(super) fn new(config: &AerotpConfig) -> Self {
@@ -99,11 +164,13 @@ impl Learnt {
         let is_friendly = config.rate_control == Some(RateControl::Friendly);
         Learnt {
             rate: start.min(most),
+            base: start.min(most),
+            gain: 1.0,
             most,
             most_hinted: f64::INFINITY,
             packet_bytes,
             wire_share: wire_share(size),
-            is_friendly,
+            sharing: Sharing::of(config),
             is_starting: true,
             burst: (!is_friendly).then(Box::default),
             dispersion: None,
@@ -114,7 +181,21 @@ impl Learnt {
             least: LeastRoundTrip { present: Time::NEVER, before: Time::NEVER, periods: 0 },
             marked: 0,
             period: Period::begin(Time::ZERO, Time::ZERO),
-            events: 0.0,
+            round_trip: Time::ZERO,
+            phases: Phases::default(),
+            margin: Margin::default(),
+            least_loss: LeastLoss::default(),
+            floor: None,
+            excess: 1.0,
+            advanced: Time::ZERO,
+            is_used: true,
+            phase_until: Time::NEVER,
+            phase: 0,
+            settled: 0,
+            cycle: Cycle::default(),
+            growing: 0,
+            drained: 0,
+            jitter: 1,
         }
     }
 
@@ -135,9 +216,25 @@ impl Learnt {
     }
 
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, bytes: u32) {
+    pub(super) fn on_sent(&mut self, now: Time, bytes: u32, has_data: bool) {
+        if now >= self.phase_until {
+            self.next_phase(now);
+        }
         self.arrivals.on_sent(now, bytes);
+        self.phases.on_sent(bytes, has_data);
         self.period.sent_bytes += u64::from(bytes);
+    }
+
+    /// Of a packet sent at `sent`, in ticks, a share arrived; the rest was lost.
+    #[inline]
+    pub(super) fn on_outcome(&mut self, now: Time, sent: u64, arrived: f64) {
+        self.phases.on_outcome(sent, arrived);
+        if arrived < 1.0
+            && let Some(floor) = &mut self.floor
+        {
+            let in_flight = self.rate * self.round_trip.as_secs_f64() / self.packet_bytes;
+            floor.on_lost(ticks(now), sent, 1.0 - arrived, in_flight);
+        }
     }
 
     /// Takes the rate of the first link; later links may be slower. If it has become faster, the bottleneck may have as well.
@@ -145,9 +242,10 @@ impl Learnt {
         let hinted = rate.get() / 8.0;
         if hinted > self.most_hinted {
             (self.is_starting, self.dispersion) = (true, None);
+            (self.rate, self.phase_until) = (self.base, Time::NEVER);
         }
         self.most_hinted = hinted;
-        self.rate = self.rate.min(hinted);
+        (self.rate, self.base) = (self.rate.min(hinted), self.base.min(hinted));
     }
 
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
@@ -159,7 +257,27 @@ impl Learnt {
             self.speeds = Some(speeds);
             self.recent.add(speeds);
         }
-        self.period.is_marked |= answer.marked != std::mem::replace(&mut self.marked, answer.marked);
+        let marks = answer.marked.wrapping_sub(std::mem::replace(&mut self.marked, answer.marked));
+        self.period.is_marked |= marks > 0;
+        self.phases.on_round_trip(answer.echo, round_trip, marks > 0);
+        let eighth = Time::from_ps(self.round_trip.as_ps() / 8);
+        self.round_trip = match self.round_trip {
+            Time::ZERO => round_trip,
+            smoothed => smoothed + Time::from_ps(round_trip.as_ps() / 8) - eighth,
+        };
+        if !self.is_starting {
+            if let Some(floor) = self.floor.as_mut().filter(|_| marks > 0) {
+                floor.on_lost(ticks(now), answer.echo, f64::from(marks), 0.0);
+            }
+            // Packets that others overtake arrive later than the echo.
+            while let Some(phase) =
+                self.phases.settled(answer.echo.saturating_sub(ticks(eighth)), ticks(self.round_trip))
+            {
+                self.on_settled(now, &phase);
+            }
+            self.follow_floor(now);
+            return;
+        }
         if let Some(dispersion) = self.burst.as_mut().and_then(|burst| burst.on_answer(now, answer, self.wire_share)) {
             self.go_on_from(now, round_trip, dispersion);
             return;
@@ -169,44 +287,13 @@ impl Learnt {
             return;
         }
         self.period.shortest = self.period.shortest.min(round_trip);
-        if now >= self.period.until {
+        if now >= self.period.until && self.is_starting {
             self.set(now, round_trip);
-            self.least.next_period();
-            // In the first round trip the queue left by the old rate drains, and the second shows the effect of the new rate. A
-            // growing round trip does not delay the end of the period.
-            let round_trips = if self.is_starting { 1 } else { 2 };
-            self.period = Period::begin(now, now + round_trip.times(round_trips));
+            self.least.next_cycle();
+            self.begin_period(now, round_trip);
         }
-    }
-
-    /// Continues from the first burst's estimate of the slowest link. `[P12]`
-    fn go_on_from(&mut self, now: Time, round_trip: Time, dispersion: Dispersion) {
-        let first = FIRST_SHARE * dispersion.speed;
-        (self.speeds, self.recent) = (None, Recent::default()); // the burst was sent much faster than this rate
-        if !self.is_starting || self.period.is_marked {
-            return;
-        }
-        self.dispersion = Some(dispersion);
-        if first > self.rate {
-            self.rate = self.bounded(first, round_trip);
-            // The rate grows only after half a round trip of data sent at it was seen to arrive.
-            self.period = Period::begin(now, now + round_trip + Time::from_ps(round_trip.as_ps() / 2));
-        }
-    }
-
-    /// Ends the start as soon as data arrives much more slowly than it was sent. `[P13]`
-    fn take_back(&mut self, now: Time, round_trip: Time) {
-        let Recent { bytes, sent_s, arrived_s } = self.recent;
-        let is_enough =
-            bytes >= f64::from(FIRST_BURST) * self.packet_bytes && 4.0 * arrived_s >= self.least.get().as_secs_f64();
-        if self.burst.is_none() || !self.is_starting || !is_enough {
-            return;
-        }
-        self.recent = Recent::default();
-        if sent_s < SLOWER * arrived_s {
-            self.is_starting = false;
-            self.rate = self.bounded(self.rate.min(QUEUE * bytes / arrived_s), round_trip);
-            self.period = Period::begin(now, now + round_trip.times(2));
+        while let Some(phase) = self.phases.settled(answer.echo.saturating_sub(ticks(eighth)), ticks(self.round_trip)) {
+            self.watch_loss(now, &phase);
         }
     }
 
@@ -214,66 +301,6 @@ impl Learnt {
     fn bounded(&self, rate: f64, round_trip: Time) -> f64 {
         let slowest = self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
         rate.max(slowest).min(self.most).min(self.most_hinted)
-    }
-
-    /// The next rate without congestion.
-    fn grown(&self) -> f64 {
-        if !self.is_starting {
-            return self.rate * GROWTH;
-        }
-        let known =
-            self.dispersion.filter(|dispersion| dispersion.is_exact).map_or(f64::INFINITY, |it| QUEUE * it.speed);
-        if self.rate < known { (self.rate * START_GROWTH).min(known) } else { self.rate * BEYOND_GROWTH }
-    }
-
-    /// A queue shrinks when less is sent than the bottleneck carries. If the round trip stays as long for several such periods,
-    /// it is not due to a queue: the path has become longer. `[P7]`
-    fn watch_queue(&mut self, is_waiting: bool, shortest: Time) {
-        self.waiting.0 = if is_waiting { self.waiting.0 + 1 } else { 0 };
-        if self.waiting.0 == 1 {
-            self.waiting.1 = shortest;
-        }
-        if self.waiting.0 == LONGER_PATH_AFTER {
-            if shortest >= self.waiting.1 {
-                self.least = LeastRoundTrip { present: shortest, before: Time::NEVER, periods: 0 };
-            }
-            self.waiting.0 = 0;
-        }
-    }
-
-    /// Sets the rate at the end of a period. `[P6]`
-    fn set(&mut self, now: Time, round_trip: Time) {
-        let Period { began, shortest, is_marked, sent_bytes, .. } = self.period;
-        let queueing = shortest.since(self.least.get());
-        let tolerated = tolerated(self.least.get());
-        let is_waiting = queueing > tolerated;
-        let is_congested = is_marked || is_waiting;
-        self.watch_queue(is_waiting, shortest);
-        let took = now.since(began).as_secs_f64();
-        let is_used = sent_bytes as f64 > 0.75 * self.rate * took;
-        let shown = self.speeds.filter(|speeds| speeds.arrived < SLOWER * speeds.sent);
-        self.rate = if is_waiting {
-            // While there is a queue, packets arrive at the rate of the bottleneck.
-            let share = if queueing > tolerated.times(2) { LONG_QUEUE } else { QUEUE };
-            share * self.speeds.map_or(self.rate, |speeds| speeds.arrived.min(self.rate))
-        } else if is_marked {
-            self.rate * MARKED
-        } else if let Some(speeds) = shown.filter(|_| self.is_starting) {
-            QUEUE * speeds.arrived
-        } else if is_used {
-            self.grown()
-        } else {
-            self.rate
-        };
-        self.is_starting &= shown.is_none() && !is_congested;
-        let segments = (sent_bytes as f64 / self.packet_bytes).max(1.0);
-        self.events += EVENT_WEIGHT * (f64::from(u8::from(is_congested)) / segments - self.events);
-        if self.is_friendly && self.events > 0.0 {
-            let seconds = round_trip.as_secs_f64();
-            self.rate = self.rate.min(tcp_rate(self.packet_bytes, seconds, self.events));
-        }
-        self.rate = self.bounded(self.rate, round_trip);
-        self.recent = Recent::default();
     }
 }
 
@@ -312,9 +339,9 @@ impl LeastRoundTrip {
         self.present.min(self.before)
     }
 
-    fn next_period(&mut self) {
+    fn next_cycle(&mut self) {
         self.periods += 1;
-        if self.periods == MEMORY_PERIODS {
+        if self.periods == MEMORY_CYCLES {
             (self.before, self.present, self.periods) = (self.present, Time::NEVER, 0);
         }
     }

@@ -1,0 +1,84 @@
+//! The rate that CUBIC would have in this place. `[P15]`
+
+use crate::time::Time;
+
+/// How fast the curve rises, in packets per cubic second (RFC 9438, section 5.1).
+const C: f64 = 0.4;
+/// The smallest window, packets.
+const LEAST_WINDOW: f64 = 2.0;
+
+/// The window of a flow of CUBIC that does not exist. It would have sent some of the packets that were sent, and takes every loss
+/// among these for congestion. Between losses the window is a function of time (RFC 9438).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Floor {
+    /// Share of the window that remains after a loss.
+    beta: f64,
+    /// Packets.
+    window: f64,
+    /// The window at which the curve is flat.
+    most: f64,
+    /// Time from the loss to that point, s.
+    k: f64,
+    /// Time since the loss during which the window was used, s.
+    since: f64,
+    /// Reno's window.
+    reno: f64,
+    /// When the latest reduction was made, in ticks: packets sent earlier do not cause another one.
+    reduced: u64,
+    /// Parts of losses of its packets that are not a loss yet.
+    lost: f64,
+}
+
+impl Floor {
+    /// `packets` is its first window.
+    pub(super) fn new(beta: f64, packets: f64) -> Self {
+        let window = packets.max(LEAST_WINDOW);
+        Floor { beta, window, most: window, k: 0.0, since: 0.0, reno: window, reduced: 0, lost: 0.0 }
+    }
+
+    /// Its window in packets.
+    pub(super) fn packets(&self) -> f64 {
+        self.window
+    }
+
+    /// Time has passed in which the rate was used.
+    pub(super) fn advance(&mut self, time: Time, round_trip: Time) {
+        let round_trip_s = round_trip.as_secs_f64().max(1e-4);
+        let mut left = time.as_secs_f64().min(64.0 * round_trip_s);
+        while left > 0.0 {
+            let step = left.min(round_trip_s / 4.0);
+            self.step(step, round_trip_s);
+            left -= step;
+        }
+    }
+
+    fn step(&mut self, seconds: f64, round_trip_s: f64) {
+        self.since += seconds;
+        // Additive increase that gives Reno's average window (RFC 9438, section 4.3).
+        self.reno += 3.0 * (1.0 - self.beta) / (1.0 + self.beta) * seconds / round_trip_s;
+        // The curve a round trip ahead, and no more than half of the window in a round trip (RFC 9438, section 4.2).
+        let ahead = self.since + round_trip_s - self.k;
+        let target = (C * ahead * ahead * ahead + self.most).clamp(self.window, 1.5 * self.window);
+        self.window += (target - self.window) * (seconds / round_trip_s).min(1.0);
+        self.window = self.window.max(self.reno);
+    }
+
+    /// A share of a packet sent at `sent` was lost, or marked, of `in_flight` packets that are sent in a round trip.
+    pub(super) fn on_lost(&mut self, now: u64, sent: u64, lost: f64, in_flight: f64) {
+        self.lost += lost * (self.window / in_flight.max(1.0)).min(1.0);
+        if self.lost >= 1.0 {
+            self.lost = 0.0;
+            if sent > self.reduced {
+                self.reduce(now);
+            }
+        }
+    }
+
+    fn reduce(&mut self, now: u64) {
+        // Fast convergence (RFC 9438, section 4.7).
+        self.most = if self.window < self.most { self.window * (1.0 + self.beta) / 2.0 } else { self.window };
+        self.window = (self.beta * self.window).max(LEAST_WINDOW);
+        self.k = libm::cbrt((self.most - self.window).max(0.0) / C);
+        (self.since, self.reno, self.reduced) = (0.0, self.window, now);
+    }
+}

@@ -1,0 +1,57 @@
+//! Whether the path loses packets at every rate.
+
+use std::collections::VecDeque;
+
+use super::phases::Phase;
+
+/// Packets of a block, and number of blocks.
+const BLOCK_PACKETS: f64 = 400.0;
+const BLOCKS: usize = 16;
+/// The latest of them, and what they may lose more than the least, apart from three standard deviations.
+const LATE_BLOCKS: usize = 4;
+const MORE: f64 = 0.05;
+
+/// The least loss of the latest blocks of packets: what the channel loses, as congestion comes and goes. `[P16]`
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeastLoss {
+    arrived: f64,
+    lost: f64,
+    blocks: VecDeque<f64>,
+}
+
+impl LeastLoss {
+    /// Takes a phase whose rate was not above the base rate.
+    pub(super) fn add(&mut self, phase: &Phase) {
+        self.arrived += phase.arrived;
+        self.lost += phase.lost;
+        let packets = self.arrived + self.lost;
+        if packets >= BLOCK_PACKETS {
+            self.blocks.push_back(self.lost / packets);
+            (self.arrived, self.lost) = (0.0, 0.0);
+            if self.blocks.len() > BLOCKS {
+                self.blocks.pop_front();
+            }
+        }
+    }
+
+    /// The share; before there is a block, of what was seen so far. Zero before anything was.
+    pub(super) fn share(&self) -> f64 {
+        self.seen().unwrap_or(0.0)
+    }
+
+    /// Whether clearly more is lost of late: the rest is congestion.
+    pub(super) fn is_exceeded(&self) -> bool {
+        let least = self.share();
+        let late = self.blocks.iter().rev().take(LATE_BLOCKS);
+        let recent = late.sum::<f64>() / LATE_BLOCKS as f64;
+        let deviation = libm::sqrt(recent * (1.0 - recent).max(0.0) / BLOCK_PACKETS);
+        self.blocks.len() >= LATE_BLOCKS && recent > least + MORE + 3.0 * deviation
+    }
+
+    /// The share, if anything was seen.
+    pub(super) fn seen(&self) -> Option<f64> {
+        let packets = self.arrived + self.lost;
+        let so_far = (packets > 0.0).then(|| self.lost / packets);
+        self.blocks.iter().copied().reduce(f64::min).or(so_far)
+    }
+}

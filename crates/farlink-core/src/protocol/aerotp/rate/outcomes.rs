@@ -1,0 +1,31 @@
+//! What became of transmissions.
+
+/// What became of one transmission.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct Outcome {
+    /// When it was sent, in ticks.
+    pub(in super::super) sent: u64,
+    /// 1 if it arrived, 0 if it was lost; between them if only the number of losses among several is known.
+    pub(in super::super) arrived: f32,
+}
+
+/// What became of transmissions since the last answer, if the rate is learnt from it.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Outcomes {
+    pub(in super::super) is_wanted: bool,
+    list: Vec<Outcome>,
+}
+
+impl Outcomes {
+    /// A transmission arrived, or was lost.
+    #[inline]
+    pub(in super::super) fn add(&mut self, sent: u64, arrived: f32) {
+        if self.is_wanted {
+            self.list.push(Outcome { sent, arrived });
+        }
+    }
+
+    pub(super) fn take(&mut self) -> std::vec::Drain<'_, Outcome> {
+        self.list.drain(..)
+    }
+}

@@ -1,0 +1,86 @@
+//! AeroTP's learnt rates on a bottleneck of which they know nothing, alone and beside TCP. `docs/validation/aerotp-neighbours.md` has
+//! more of such cells.
+
+use crate::common::{real, run, text};
+use serde_json::{Value, json};
+
+/// 1 Gb/s and 1 ms, then a bottleneck of 10 Mb/s; measured from 60 s on, for a minute.
+fn shared(transports: &[Value], delay_s: f64, queue_packets: u32, loss: f64) -> Value {
+    let mut scenario = json!({
+        "duration_s": 120,
+        "measure": { "warmup_s": 60 },
+        "runs": 1,
+        "seed": 1,
+        "path": ["lan", "wan"],
+        "hop": {
+            "lan": { "rate_bps": 1e9, "delay_s": 0.001 },
+            "wan": { "rate_bps": 1e7, "delay_s": delay_s, "queue_packets": queue_packets },
+        },
+        "transport": {},
+        "flow": {},
+    });
+    if loss > 0.0 {
+        scenario["hop"]["wan"]["channel"] = json!({ "kind": "loss", "loss": loss });
+    }
+    for (n, transport) in transports.iter().enumerate() {
+        scenario["transport"][format!("t{n}")] = transport.clone();
+        let traffic = json!({ "kind": "bulk" });
+        scenario["flow"][format!("f{n}")] =
+            json!({ "transport": format!("t{n}"), "start_s": 0.5 * n as f64, "traffic": traffic });
+    }
+    scenario
+}
+
+fn aerotp(control: &str) -> Value {
+    json!({ "kind": "aerotp", "rate_control": control })
+}
+
+fn tcp(control: &str) -> Value {
+    json!({ "kind": "tcp", "variant": "sack", "congestion_control": control, "timestamps": true })
+}
+
+/// Goodput over the rate of the bottleneck, and share of packets lost, of each flow in turn.
+fn measured(scenario: &Value) -> Vec<(f64, f64)> {
+    let rows = run(scenario, 1).rows;
+    let (goodput, loss) = (real(&rows, "goodput_bps"), real(&rows, "loss_fraction"));
+    let flows = text(&rows, "flow");
+    let of_flows = flows.iter().enumerate().filter(|(_, flow)| *flow != "all");
+    of_flows.map(|(row, _)| (goodput[row] / 1e7, loss[row])).collect()
+}
+
+/// Before there was `[P14]`, 88 % were lost in the queue here, and the delay grew to 21 s.
+#[test]
+fn a_short_queue_behind_the_first_hop_is_seen() {
+    for (coded, loss) in [(false, 0.0), (false, 0.1), (true, 0.0), (true, 0.1)] {
+        let mut transport = json!({ "kind": "aerotp" });
+        if coded {
+            transport["coded"] = json!({});
+        }
+        let flows = measured(&shared(&[transport], 0.25, 4, loss));
+        let (goodput, lost) = flows[0];
+        let dropped = (lost - loss) / (1.0 - loss);
+        assert!(goodput > 0.9 * (1.0 - loss) && dropped < 0.05, "{goodput}, {dropped}: coded {coded}, loss {loss}");
+    }
+}
+
+/// Before there was `[P16]`, CUBIC had nothing here.
+#[test]
+fn two_of_aerotp_leave_cubic_its_share_of_a_short_queue() {
+    for control in ["friendly", "learnt"] {
+        let flows = measured(&shared(&[aerotp(control), aerotp(control), tcp("cubic")], 0.025, 5, 0.0));
+        let least = if control == "friendly" { 0.1 } else { 0.05 };
+        assert!(flows[2].0 > least, "{flows:?} with {control}");
+        assert!(flows[0].0 > 0.15 && flows[1].0 > 0.15, "{flows:?} with {control}");
+    }
+}
+
+/// Before there was `[P15]`, AeroTP had 1.6 % of the link here, and `friendly` 55 % when it was alone.
+#[test]
+fn beside_reno_in_a_deep_queue_aerotp_has_its_share() {
+    for control in ["friendly", "learnt"] {
+        let flows = measured(&shared(&[aerotp(control), tcp("reno")], 0.025, 42, 0.0));
+        assert!(flows[0].0 > 0.3 && flows[1].0 > 0.1, "{flows:?} with {control}");
+    }
+    let alone = measured(&shared(&[aerotp("friendly")], 0.025, 42, 0.0))[0];
+    assert!(alone.0 > 0.85 && alone.1 < 0.03, "{alone:?}");
+}

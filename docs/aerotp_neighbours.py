@@ -1,0 +1,338 @@
+"""Measure AeroTP among neighbours, and write `docs/validation/aerotp-neighbours.md`: `make neighbours`. Takes half an hour.
+
+Every cell is a run of the packet engine. Finished cells are kept in `out/aerotp-neighbours.jsonl` with the build that made them, so that
+the same command goes on where it stopped; cells of another build are made anew. `--quick` measures the cells of 10 Mb/s with one seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import page
+
+import farlink
+from farlink import _core
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KEPT = page.ROOT / "out" / "aerotp-neighbours.jsonl"
+RATES_BPS = (4e6, 10e6, 20e6)
+ROUND_TRIPS_S = (0.05, 0.5)
+# Packets, or bandwidth-delay products.
+QUEUES: tuple[int | float, ...] = (2, 4, 10, 0.5, 1.0, 2.0)
+LOSSES = (0.0, 0.001, 0.02, 0.1, 0.3)
+NEIGHBOURS = tuple(itertools.product((1, 4), ("cubic", "reno", "bbr3")))
+SEEDS = (1, 2, 3)
+PACKET_BYTES = 1500
+# Headers and checks of an AeroTP packet.
+OVERHEAD_BYTES = 44
+
+Transport = dict[str, Any]
+ALONE: Transport = {"kind": "aerotp", "alone": True}
+FRIENDLY: Transport = {"kind": "aerotp", "rate_control": "friendly"}
+LEARNT: Transport = {"kind": "aerotp", "rate_control": "learnt", "alone": False}
+CONTROLS = {"alone": ALONE, "friendly": FRIENDLY, "learnt": LEARNT}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A bottleneck on the second hop, about which the sender has no hints."""
+
+    rate_bps: float
+    round_trip_s: float
+    queue: int | float
+    loss: float
+
+    @property
+    def packets(self) -> int:
+        """Room in its queue."""
+        if isinstance(self.queue, int):
+            return self.queue
+        return max(2, round(self.queue * self.rate_bps * self.round_trip_s / 8 / PACKET_BYTES))
+
+    @property
+    def usable_bps(self) -> float:
+        """Goodput of all data that it can carry."""
+        return self.rate_bps * (1 - OVERHEAD_BYTES / PACKET_BYTES) * (1 - self.loss)
+
+    def __str__(self) -> str:
+        queue = f"{self.queue} packets" if isinstance(self.queue, int) else f"{self.queue:g} BDP"
+        return f"{self.rate_bps / 1e6:g} Mb/s, {self.round_trip_s * 1e3:g} ms, {queue}, loss {self.loss:g}"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a flow has: goodput in bit/s, and the share of its packets that the queue dropped."""
+
+    goodput_bps: float
+    dropped: float
+
+
+class Cells:
+    """Measured cells, kept in a file."""
+
+    def __init__(self) -> None:
+        """Read the cells of this build."""
+        self.found: dict[str, list[Flow]] = {}
+        if KEPT.exists():
+            for line in KEPT.read_text(encoding="utf-8").splitlines():
+                cell = json.loads(line)
+                if cell["build"] == _core.__build__:
+                    self.found[cell["key"]] = [Flow(*flow) for flow in cell["flows"]]
+
+    def measure(self, wanted: list[tuple[Place, tuple[Transport, ...], int]]) -> None:
+        """Run the cells that are missing, two at a time."""
+        missing = {_key(*cell): cell for cell in wanted if _key(*cell) not in self.found}
+        KEPT.parent.mkdir(exist_ok=True)
+        with KEPT.open("a", encoding="utf-8") as file, ThreadPoolExecutor(2) as pool, page.progress_bar("cells", "cells") as bar:
+            for done, (key, flows) in enumerate(zip(missing, pool.map(lambda cell: _run(*cell), missing.values()), strict=True), 1):
+                self.found[key] = flows
+                kept = {"build": _core.__build__, "key": key, "flows": [[flow.goodput_bps, flow.dropped] for flow in flows]}
+                file.write(json.dumps(kept) + "\n")
+                file.flush()
+                bar(done, len(missing))
+
+    def __getitem__(self, cell: tuple[Place, tuple[Transport, ...], int]) -> list[Flow]:
+        """Flows of a cell, in their order."""
+        return self.found[_key(*cell)]
+
+
+def _key(place: Place, transports: tuple[Transport, ...], seed: int) -> str:
+    return hashlib.sha256(json.dumps([str(place), transports, seed], sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _run(place: Place, transports: tuple[Transport, ...], seed: int) -> list[Flow]:
+    """One run: half a second between starts; measured from 60 s or 120 round trips on, for as long again."""
+    settled_s = max(60.0, 120 * place.round_trip_s)
+    wan: dict[str, Any] = {
+        "rate_bps": place.rate_bps,
+        "delay_s": place.round_trip_s / 2 - 0.001,
+        "queue_packets": place.packets,
+    }
+    if place.loss > 0:
+        wan["channel"] = {"kind": "loss", "loss": place.loss}
+    flows = {
+        f"flow{n}": {"transport": f"transport{n}", "start_s": 0.5 * n, "traffic": {"kind": "bulk"}} for n in range(len(transports))
+    }
+    result = farlink.run(
+        {
+            "duration_s": 2 * settled_s,
+            "measure": {"warmup_s": settled_s},
+            "runs": 1,
+            "seed": seed,
+            "path": ["lan", "wan"],
+            "hop": {"lan": {"rate_bps": 1e9, "delay_s": 0.001}, "wan": wan},
+            "transport": {f"transport{n}": transport for n, transport in enumerate(transports)},
+            "flow": flows,
+        },
+        threads=1,
+    )
+    rows = result.rows
+    by_flow = dict(zip(rows["flow"], zip(rows["goodput_bps"], rows["loss_fraction"], strict=True), strict=True))
+    # A packet that the queue dropped does not reach the channel.
+    dropped = {flow: (lost - place.loss) / (1 - place.loss) for flow, (_, lost) in by_flow.items()}
+    return [Flow(float(by_flow[flow][0]), float(dropped[flow])) for flow in flows]
+
+
+def tcp(control: str) -> Transport:
+    """A neighbour."""
+    return {"kind": "tcp", "variant": "sack", "congestion_control": control, "timestamps": True}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A wanted figure of a cell, with what was measured."""
+
+    wish: str
+    cell: str
+    value: float
+    is_met: bool
+
+
+def places(*, quick: bool, losses: tuple[float, ...] = LOSSES) -> list[Place]:
+    """The cells."""
+    rates = (10e6,) if quick else RATES_BPS
+    return [Place(*cell) for cell in itertools.product(rates, ROUND_TRIPS_S, QUEUES, losses)]
+
+
+def wanted(seeds: tuple[int, ...], *, quick: bool) -> list[tuple[Place, tuple[Transport, ...], int]]:
+    """All runs."""
+    runs: list[tuple[Place, tuple[Transport, ...], int]] = []
+    for seed in seeds:
+        for place in places(quick=quick):
+            runs += [(place, (control,), seed) for control in (*CONTROLS.values(), tcp("cubic"))]
+        for place in places(quick=quick, losses=(0.0,)):
+            for n, name in NEIGHBOURS:
+                firsts = (FRIENDLY, LEARNT, tcp(name), tcp("cubic"))
+                runs += [(place, (first, *[tcp(name)] * n), seed) for first in firsts]
+            runs += [(place, (FRIENDLY,) * flows, seed) for flows in (2, 5)]
+        for place in places(quick=quick, losses=LOSSES[2:]):
+            for name in ("cubic", "reno"):
+                runs += [(place, (first, tcp(name)), seed) for first in (FRIENDLY, tcp(name), tcp("cubic"))]
+    return runs
+
+
+def alone(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish]:
+    """Flows that have the path for themselves: goodput over what the path carries, and drops; the worst of the seeds."""
+    for place in places(quick=quick):
+        shares, drops = {}, {}
+        for name, control in (*CONTROLS.items(), ("cubic", tcp("cubic"))):
+            flows = [cells[place, (control,), seed][0] for seed in seeds]
+            shares[name] = min(flow.goodput_bps for flow in flows) / place.usable_bps
+            drops[name] = max(flow.dropped for flow in flows)
+        is_tiny = isinstance(place.queue, int) and place.queue <= 4
+        yield _at_least("alone: goodput 0.90", place, shares["alone"], 0.90)
+        yield _at_most("alone: dropped 5 %, 6 % at loss 0.3", place, drops["alone"], 0.06 if place.loss == 0.3 and is_tiny else 0.05)
+        if place.loss >= 0.02:
+            yield _at_least("friendly: goodput 0.85 at loss 0.02 and more", place, shares["friendly"], 0.85)
+        elif place.loss == 0:
+            is_roomy = place.queue in (1.0, 2.0) or (place.round_trip_s == 0.05 and place.packets >= 10)
+            least = 0.95 if is_roomy else 0.80
+            yield _at_least(f"friendly: goodput {least:.2f} without loss", place, shares["friendly"], least)
+        else:
+            least = max(0.3, min(2 * shares["cubic"], 0.85))
+            yield _at_least("friendly: goodput 0.3 and twice CUBIC's between", place, shares["friendly"], least)
+        yield _at_most("friendly: dropped 3 %", place, drops["friendly"], 0.03)
+        least = 0.80 if place.round_trip_s == 0.5 and place.packets < 0.25 * place.rate_bps * 0.5 / 8 / PACKET_BYTES else 0.85
+        yield _at_least("learnt: goodput 0.85, 0.80 at 500 ms in short queues", place, shares["learnt"], least)
+        yield _at_most("learnt: dropped 3 %", place, drops["learnt"], 0.03)
+
+
+def beside(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish]:
+    """Flows beside neighbours without loss; means of the seeds."""
+    for place in places(quick=quick, losses=(0.0,)):
+        fair_bps = place.usable_bps
+        for n, name in NEIGHBOURS:
+            where = f"{place}, {n} {name}"
+            neighbour = tcp(name)
+            usual = _usual(cells, place, neighbour, n, seeds)
+            instead = [cells[place, (tcp("cubic"), *[neighbour] * n), seed][0] for seed in seeds]
+            cubic_bps = sum(flow.goodput_bps for flow in instead) / len(seeds)
+            cubic_drops = max(flow.dropped for flow in instead)
+            for control, least in (("friendly", 0.6), ("learnt", 0.2)):
+                runs = [cells[place, (CONTROLS[control], *[neighbour] * n), seed] for seed in seeds]
+                own_bps = sum(flows[0].goodput_bps for flows in runs) / len(seeds)
+                kept = sum(_others(flows) for flows in runs) / len(seeds) / usual
+                share = own_bps / (fair_bps / (n + 1))
+                most = 0.35 if place.queue == 2 and control == "friendly" else least
+                yield _at_least(f"{control}: a neighbour keeps {least}", where, kept, most)
+                yield _at_least(f"{control}: own half of an equal share", where, share, 0.5)
+                if control == "friendly":
+                    limit = max(2.0, 2 * cubic_bps / (fair_bps / (n + 1)))
+                    yield _at_most("friendly: own at most twice an equal share, or twice CUBIC's", where, share, limit)
+                    drops = max(flows[0].dropped for flows in runs)
+                    yield _at_most("friendly: dropped 2 %, or 1.5 x CUBIC's and 1.5 %", where, drops, max(0.02, 1.5 * cubic_drops + 0.015))
+        for flows in (2, 5):
+            jain = sum(_jain(cells[place, (FRIENDLY,) * flows, seed]) for seed in seeds) / len(seeds)
+            yield _at_least("friendly: Jain 0.9 among themselves", f"{place}, {flows} AeroTP", jain, 0.9)
+
+
+def lossy(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish]:
+    """Flows beside neighbours where the channel loses packets; means of the seeds."""
+    for place in places(quick=quick, losses=LOSSES[2:]):
+        for name in ("cubic", "reno"):
+            where, neighbour = f"{place}, 1 {name}", tcp(name)
+            usual = _usual(cells, place, neighbour, 1, seeds)
+            runs = [cells[place, (FRIENDLY, neighbour), seed] for seed in seeds]
+            kept = sum(_others(flows) for flows in runs) / len(seeds) / usual
+            total = sum(sum(flow.goodput_bps for flow in flows) for flows in runs) / len(seeds) / place.usable_bps
+            yield _at_least("friendly: a neighbour keeps 0.7 at loss 0.02 and more", where, kept, 0.7)
+            yield _at_least("friendly: all together 0.8 at loss 0.02 and more", where, total, 0.8)
+
+
+def _others(flows: list[Flow]) -> float:
+    return sum(flow.goodput_bps for flow in flows[1:]) / (len(flows) - 1)
+
+
+def _usual(cells: Cells, place: Place, neighbour: Transport, n: int, seeds: tuple[int, ...]) -> float:
+    """What a neighbour has with AeroTP replaced by a copy of itself, or by CUBIC: the lesser."""
+    firsts = (neighbour, tcp("cubic"))
+    return min(sum(_others(cells[place, (first, *[neighbour] * n), seed]) for seed in seeds) / len(seeds) for first in firsts)
+
+
+def _jain(flows: list[Flow]) -> float:
+    rates = [flow.goodput_bps for flow in flows]
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+
+
+def _at_least(wish: str, cell: object, value: float, least: float) -> Wish:
+    return Wish(wish, str(cell), value, value >= least)
+
+
+def _at_most(wish: str, cell: object, value: float, most: float) -> Wish:
+    return Wish(wish, str(cell), value, value <= most)
+
+
+def table(wishes: list[Wish]) -> str:
+    """A row per wish: in how many cells it is met, the mean, and the three worst that miss it."""
+    rows = ["| wanted | met | mean | worst that miss it |", "|---|---|---|---|"]
+    for name in dict.fromkeys(wish.wish for wish in wishes):
+        of_name = [wish for wish in wishes if wish.wish == name]
+        missed = sorted((wish for wish in of_name if not wish.is_met), key=lambda wish: wish.value, reverse="dropped" in name)
+        worst = "; ".join(f"{wish.value:.3g} ({wish.cell})" for wish in missed[:3])
+        mean = sum(wish.value for wish in of_name) / len(of_name)
+        rows.append(f"| {name} | {len(of_name) - len(missed)} of {len(of_name)} | {mean:.3g} | {worst} |")
+    return "\n".join(rows)
+
+
+def picture(cells: Cells, seeds: tuple[int, ...]) -> Figure:
+    """Goodput alone over the channel's loss, and what neighbours keep over the queue, at 10 Mb/s."""
+    from farlink.plot.style import new_figure
+
+    figure, (own, kept) = new_figure(7.6, rows=2, is_y_shared=False, is_x_shared=False)
+    for index, (name, control) in enumerate((*CONTROLS.items(), ("CUBIC", tcp("cubic")))):
+        for round_trip_s, style in zip(ROUND_TRIPS_S, ("-", "--"), strict=True):
+            of_place = [Place(10e6, round_trip_s, 10, loss) for loss in LOSSES]
+            goodput = [
+                sum(cells[place, (control,), seed][0].goodput_bps for seed in seeds) / len(seeds) / place.usable_bps
+                for place in of_place
+            ]
+            label = f"{name}, {round_trip_s * 1e3:g} ms"
+            own.plot(range(len(LOSSES)), goodput, style, marker="o", label=label, color=f"C{index}")
+    own.set_xticks(range(len(LOSSES)), [f"{loss:g}" for loss in LOSSES])
+    own.set(title="Alone, queue of 10 packets", xlabel="loss of the channel", ylabel="goodput over what the path carries", ylim=(0, 1.05))
+    own.legend(fontsize="small")
+    for index, (n, name) in enumerate(NEIGHBOURS):
+        neighbour = tcp(name)
+        shares = []
+        for queue in QUEUES:
+            place = Place(10e6, 0.05, queue, 0.0)
+            usual = _usual(cells, place, neighbour, n, seeds)
+            runs = [cells[place, (FRIENDLY, *[neighbour] * n), seed] for seed in seeds]
+            shares.append(sum(_others(flows) for flows in runs) / len(seeds) / usual)
+        kept.plot(range(len(QUEUES)), shares, "-" if n == 1 else "--", marker="o", label=f"{n} {name}", color=f"C{index % 3}")
+    kept.axhline(1, color="0.7", zorder=0)
+    labels = [f"{queue}" if isinstance(queue, int) else f"{queue:g} BDP" for queue in QUEUES]
+    kept.set_xticks(range(len(QUEUES)), labels)
+    kept.set(
+        title="Beside `friendly`, 50 ms, no loss", xlabel="queue, packets", ylabel="a neighbour's goodput over its usual one", ylim=(0, None)
+    )
+    kept.legend(fontsize="small")
+    return figure
+
+
+def main() -> None:
+    """Measure what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="10 Mb/s and one seed; prints the tables and leaves the page")
+    is_quick = parser.parse_args().quick
+    seeds = SEEDS[:1] if is_quick else SEEDS
+    cells = Cells()
+    cells.measure(wanted(seeds, quick=is_quick))
+    tables = {check.__name__: table(list(check(cells, seeds, quick=is_quick))) for check in (alone, beside, lossy)}
+    if is_quick:
+        print("\n\n".join(tables.values()))
+    else:
+        page.write("aerotp-neighbours.md", {"aerotp-neighbours": picture(cells, seeds)}, seeds=len(seeds), **tables)
+
+
+if __name__ == "__main__":
+    main()
