@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.warm import Programs
+
 # No deadlines: on a loaded machine a case of a millisecond takes half a second. `make bench` measures speed.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -99,20 +101,21 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def programs(_own_cache: None, _hears_interrupts: None) -> Iterator[Programs]:
+    """Python programs, each a process that starts with its imports."""
+    with Programs() as programs:
+        yield programs
+
+
 @pytest.fixture
-def farlink(tmp_path: Path) -> Command:
+def farlink(tmp_path: Path, programs: Programs) -> Command:
     """Run `farlink ARGUMENTS` in an empty directory."""
 
     def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "farlink.cli", *map(str, arguments)],
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        command = ["-m", "farlink.cli", *map(str, arguments)]
+        done = programs.run(command, cwd=tmp_path, env={**os.environ, **environment}, timeout=120)
+        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
 
