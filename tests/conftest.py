@@ -62,9 +62,10 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a cache folder of the tests' own, so that they neither read nor write the user's."""
+    """Use a cache folder of the tests' own, so that they neither read nor write the user's; one for all workers."""
+    base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FARLINK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("FARLINK_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
         yield
 
 

@@ -61,7 +61,9 @@ def test_each_program_has_its_own_folder_environment_input_and_state(programs, t
 
 
 def test_messages_may_stand_among_the_output(programs, tmp_path):
-    done = programs.run(["-c", "import os; os.write(1, b'a'); os.write(2, b'b'); os.write(1, b'c')"], cwd=tmp_path, is_merged=True)
+    done = programs.run(
+        ["-c", "import os; os.write(1, b'a'); os.write(2, b'b'); os.write(1, b'c')"], cwd=tmp_path, is_merged=True
+    )
 
     assert done.stdout == b"abc"
 
