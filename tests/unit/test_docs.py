@@ -56,9 +56,7 @@ def test_generated_page_is_current(page, generate, programs, monkeypatch):
         return programs.run([*starts[kind], *rest], cwd=folder, env=environment, is_merged=True).stdout.decode()
 
     monkeypatch.setattr(generate, "run_command", run)
-    assert page.read_text(encoding="utf-8") == generate.made(page), (
-        "write it anew with `make docs`, and see what has changed"
-    )
+    assert page.read_text(encoding="utf-8") == generate.made(page), "write it anew with `make docs`, and see what has changed"
 
 
 def test_a_scenario_table_without_a_reference_section_is_an_error(generate, monkeypatch):
