@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import EllipsisType
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from farlink.extras import require
 # The chain's ratio goes so many deviations to either side, in steps this small against its change from answer to answer.
 _DEVIATIONS, _STEP = 5.0, 0.6
 _MOST_STEPS = 400
+
+Place = tuple[slice | int | EllipsisType, ...]
 
 
 def log_survival(signal: LowSignal, span_s: float) -> tuple[Series, Series]:
@@ -82,12 +85,12 @@ class _Answers:
     """
 
     def __init__(self, axis: int, below: int) -> None:
-        every = (slice(None),) * axis
+        every: Place = (slice(None),) * axis
         self._axis = axis
-        self._before = (*every, slice(None, -1), ..., slice(None, below))
-        self._after = (*every, slice(1, None), ..., slice(None, below))
-        self._above = (..., slice(below, None))
-        self._none = (*every, 0, ..., slice(below, None))
+        self._before: Place = (*every, slice(None, -1), ..., slice(None, below))
+        self._after: Place = (*every, slice(1, None), ..., slice(None, below))
+        self._above: Place = (..., slice(below, None))
+        self._none: Place = (*every, 0, ..., slice(below, None))
         self._counted: Series | None = None
 
     def counted(self, state: Series) -> Series:
