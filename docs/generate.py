@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -237,14 +237,12 @@ def _program(name: str, path: Path) -> Any:
 
 def pages() -> dict[Path, str]:
     """Every page that is generated, and its text now."""
-    readme = ROOT / "README.md"
-    return {
-        ROOT / "docs" / "reference" / "scenario.md": scenario_page(),
-        ROOT / "docs" / "reference" / "quantities.md": quantities_page(),
-        ROOT / "docs" / "validation" / "coverage.md": coverage_page(),
-        readme: with_table(readme.read_text(encoding="utf-8")),
-        **{guide: with_output(guide.read_text(encoding="utf-8")) for guide in GUIDES},
-    }
+    return {path: made(path) for path in GENERATED}
+
+
+def made(path: Path) -> str:
+    """The text of one of the generated pages now."""
+    return GENERATED[path](path)
 
 
 def scenario_page() -> str:
@@ -476,8 +474,14 @@ def _printed(command: str, folder: Path) -> str:
     environment = {
         **os.environ,
         "PATH": os.pathsep.join((scripts, os.environ["PATH"])),
-        "XDG_CACHE_HOME": str(folder / ".cache") if folder != ROOT else os.environ.get("XDG_CACHE_HOME", ""),
+        # Not XDG_CACHE_HOME, which is Matplotlib's too: in an empty one it looks for the fonts of the system for seconds.
+        "FARLINK_CACHE": os.environ.get("FARLINK_CACHE") or ("" if folder == ROOT else str(folder / ".cache" / "farlink")),
     }
+    return run_command(command, folder, environment)
+
+
+def run_command(command: str, folder: Path, environment: dict[str, str]) -> str:
+    """Run a line of a shell; what `_printed` gives."""
     shell = shutil.which("bash") or "sh"
     done = subprocess.run(
         [shell, "-c", command],
@@ -489,6 +493,15 @@ def _printed(command: str, folder: Path) -> str:
         check=False,
     )
     return done.stdout + (done.stderr or "")
+
+
+GENERATED: dict[Path, Callable[[Path], str]] = {
+    ROOT / "docs" / "reference" / "scenario.md": lambda _: scenario_page(),
+    ROOT / "docs" / "reference" / "quantities.md": lambda _: quantities_page(),
+    ROOT / "docs" / "validation" / "coverage.md": lambda _: coverage_page(),
+    ROOT / "README.md": lambda readme: with_table(readme.read_text(encoding="utf-8")),
+    **dict.fromkeys(GUIDES, lambda guide: with_output(guide.read_text(encoding="utf-8"))),
+}
 
 
 def picture(name: str) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.warm import Programs
+
 # No deadlines: on a loaded machine a case of a millisecond takes half a second. `make bench` measures speed.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -60,9 +62,10 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a cache folder of the tests' own, so that they neither read nor write the user's."""
+    """Use a cache folder of the tests' own, so that they neither read nor write the user's; one for all workers."""
+    base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FARLINK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("FARLINK_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
         yield
 
 
@@ -99,20 +102,21 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def programs(_own_cache: None, _hears_interrupts: None) -> Iterator[Programs]:
+    """Python programs, each a process that starts with its imports."""
+    with Programs() as programs:
+        yield programs
+
+
 @pytest.fixture
-def farlink(tmp_path: Path) -> Command:
+def farlink(tmp_path: Path, programs: Programs) -> Command:
     """Run `farlink ARGUMENTS` in an empty directory."""
 
     def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "farlink.cli", *map(str, arguments)],
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        command = ["-m", "farlink.cli", *map(str, arguments)]
+        done = programs.run(command, cwd=tmp_path, env={**os.environ, **environment}, timeout=120)
+        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
 

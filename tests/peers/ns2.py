@@ -1,10 +1,16 @@
 """ns-2 as a peer: runs `ns2/dumbbell.tcl` for many seeds and gives goodput with its 95 % interval.
 
+Its goodputs of every seed are kept in `ns2_runs.json`: they are taken for the runs that follow where its run of the first seed,
+made anew, gives what is kept. FARLINK_PEERS=all makes all runs anew, and so does another script or setting. FARLINK_PEERS=keep
+does so too and keeps them.
+
 From a shell, one scenario:  python -m tests.peers.ns2 variant Newreno ber 1e-7 duration_s 5000
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -12,11 +18,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.peers.estimate import Estimate, until_narrow
 
 SCRIPT = Path(__file__).with_name("ns2") / "dumbbell.tcl"
+KEPT = Path(__file__).with_name("ns2_runs.json")
 
 Setting = str | int | float | Mapping[str, object]
 
@@ -78,13 +86,44 @@ def goodput_fraction(settings: Mapping[str, Setting], run: Ns2Run) -> float:
 
 def goodput(settings: Mapping[str, Setting], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400) -> Estimate:
     """Goodput over seeds 1, 2, ..., as a fraction of the link rate, until the interval is narrow enough."""
+    asked = os.environ.get("FARLINK_PEERS")
+    known = [] if asked in ("all", "again", "keep") else kept().get(_key(settings), [])
+    made: list[float] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
 
         def run_seeds(seeds: Sequence[int]) -> list[float]:
-            runs = pool.map(lambda seed: run_once(settings, seed), seeds)
-            return [goodput_fraction(settings, run) for run in runs]
+            if seeds[0] == 1 and known and goodput_fraction(settings, run_once(settings, 1)) != known[0]:
+                known.clear()  # of another ns-2
+            runs = pool.map(lambda seed: run_once(settings, seed), seeds[max(0, len(known) + 1 - seeds[0]) :])
+            found = [*known[seeds[0] - 1 : seeds[-1]], *(goodput_fraction(settings, run) for run in runs)]
+            made.extend(found)
+            return found
 
-        return until_narrow(run_seeds, relative=relative, batch=batch, max_runs=max_runs)
+        estimate = until_narrow(run_seeds, relative=relative, batch=batch, max_runs=max_runs)
+    if asked == "keep":
+        _keep(settings, made)
+    return estimate
+
+
+@cache
+def kept() -> dict[str, list[float]]:
+    """Goodputs of ns-2's runs of seeds 1, 2, ..., by what `_key` makes of the settings."""
+    runs: dict[str, list[float]] = json.loads(KEPT.read_text())["runs"] if KEPT.exists() else {}
+    return runs
+
+
+def _key(settings: Mapping[str, Setting]) -> str:
+    """The settings of a run and the digest of the script."""
+    script = hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:16]
+    return " ".join([*arguments(settings), "script", script])
+
+
+def _keep(settings: Mapping[str, Setting], made: Sequence[float]) -> None:
+    """Keep the runs of these settings; one process at a time."""
+    runs = dict(sorted({**kept(), _key(settings): list(made)}.items()))
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(values)}" for key, values in runs.items())
+    KEPT.write_text(f'{{\n "ns-2": "2.35",\n "runs": {{\n{lines}\n }}\n}}\n')
+    kept.cache_clear()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("farlink", reason="farlink is not installed: `make test` builds and installs it")
 
-from tests.peers import results
+from tests.peers import ns2, results
 from tests.peers.results import Result
 
 
@@ -62,3 +62,33 @@ def test_the_committed_results_can_be_read() -> None:
     for one in results.read():
         assert one.outcome in ("passed", "failed", "skipped")
         assert one.peer in ("ns-2", "ns-3", "libfec")
+
+
+SETTINGS = {"rate_bps": 1e6, "duration_s": 100}
+
+
+def _goodput(monkeypatch: pytest.MonkeyPatch, gives: float, known: list[float]) -> tuple[ns2.Estimate, list[int]]:
+    """Goodput where a run with each seed gives that seed of segments and `gives` more, and the seeds that were run."""
+    ran: list[int] = []
+
+    def run_once(_: object, seed: int) -> ns2.Ns2Run:
+        ran.append(seed)
+        return ns2.Ns2Run(gives + seed, 0, 0, ())
+
+    monkeypatch.setattr(ns2, "run_once", run_once)
+    monkeypatch.setattr(ns2, "kept", lambda: {ns2._key(SETTINGS): known})
+    return ns2.goodput(SETTINGS, relative=0.05, batch=4, max_runs=8), sorted(ran)
+
+
+def test_kept_runs_of_ns2_stand_for_new_ones_if_the_first_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FARLINK_PEERS", raising=False)
+    fresh, all_ran = _goodput(monkeypatch, 10.0, [])
+    # A segment is 8,000 bits of the 10^8 that the link carries.
+    known = [(10.0 + seed) * 8000 / 1e8 for seed in range(1, 6)]
+
+    assert all_ran == list(range(1, 9))
+    assert _goodput(monkeypatch, 10.0, known) == (fresh, [1, 6, 7, 8])
+    other, ran = _goodput(monkeypatch, 11.0, known)
+    assert (other, sorted(set(ran))) == (_goodput(monkeypatch, 11.0, [])[0], all_ran)
+    monkeypatch.setenv("FARLINK_PEERS", "all")
+    assert _goodput(monkeypatch, 10.0, known) == (fresh, all_ran)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +14,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from farlink.channels import cache, importers, power
+from farlink.channels.importers import apart
 from farlink.channels.importers.recording import Hints, Recording
 from farlink.errors import FarlinkError, TraceError
 
 POWER_W = np.array([1e-8, 2e-8, 0.5e-8, 4e-8, 3e-8])
 DBM = 10 * np.log10(POWER_W / 1e-3)
+
+
+@pytest.fixture(autouse=True)
+def _starts_with_imports(programs, monkeypatch):
+    """The process that reads a file starts with its imports; those of `test_mutated_files` and `tests/cli` do not."""
+    interpreter = sys.executable
+
+    def run(command, *, input, env, **rest):
+        if command[0] != interpreter:
+            return subprocess.run(command, input=input, env=env, **rest)
+        assert rest == {"capture_output": True, "check": False}
+        return programs.run(command[1:], cwd=Path.cwd(), env=env, given=input)
+
+    monkeypatch.setattr(apart, "subprocess", SimpleNamespace(run=run))
 
 
 def imported(tmp_path, name, content, **said):

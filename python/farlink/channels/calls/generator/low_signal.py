@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import EllipsisType
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from farlink.extras import require
 # The chain's ratio goes so many deviations to either side, in steps this small against its change from answer to answer.
 _DEVIATIONS, _STEP = 5.0, 0.6
 _MOST_STEPS = 400
+
+Place = tuple[slice | int | EllipsisType, ...]
 
 
 def log_survival(signal: LowSignal, span_s: float) -> tuple[Series, Series]:
@@ -42,7 +45,7 @@ def log_survival(signal: LowSignal, span_s: float) -> tuple[Series, Series]:
     move = np.exp(-0.5 * ((from_mean[None, :] - decay * from_mean[:, None]) / innovation_db) ** 2)
     move /= move.sum(axis=1, keepdims=True)
     stationary = np.exp(-0.5 * (from_mean / signal.deviation_db) ** 2)
-    below = [points_db < level_db for level_db, _ in signal.rules]
+    answers = [_Answers(axis, int(np.sum(points_db < level_db))) for axis, (level_db, _) in enumerate(signal.rules)]
     # Answers in a row below each ratio, an axis each; the last axis is the ratio.
     state = np.zeros((*signal.answers, points_db.size))
     state[(0,) * len(signal.rules)] = stationary / stationary.sum()
@@ -51,8 +54,8 @@ def log_survival(signal: LowSignal, span_s: float) -> tuple[Series, Series]:
     for step in range(count):
         if step:
             state = state @ move
-        for axis, is_below in enumerate(below):
-            state = _counted(state, axis, is_below)
+        for one in answers:
+            state = one.counted(state)
         left[step] = state.sum()
     return np.asarray(np.arange(count) * READING_S), np.asarray(np.log(np.clip(left, 1e-300, 1.0)))
 
@@ -70,14 +73,36 @@ def _points_db(signal: LowSignal, innovation_db: float) -> Series:
     return np.asarray(levels[0] + (np.arange(first, last + 1) + 0.5) * step, dtype=np.float64)
 
 
-def _counted(state: Series, axis: int, is_below: np.ndarray) -> Series:
-    """The state after an answer: one more in a row where the ratio is below, none where it is not; too many are gone."""
-    counted = np.zeros_like(state)
-    at = np.moveaxis(state, axis, 0)
-    to = np.moveaxis(counted, axis, 0)
-    to[1:] = at[:-1] * is_below
-    to[0] += (at * ~is_below).sum(axis=0)
-    return counted
+class _Answers:
+    """Counts the answers in a row below a ratio, one axis of the state.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    below
+        How many of the points, which rise, lie below the ratio.
+    """
+
+    def __init__(self, axis: int, below: int) -> None:
+        every: Place = (slice(None),) * axis
+        self._axis = axis
+        self._before: Place = (*every, slice(None, -1), ..., slice(None, below))
+        self._after: Place = (*every, slice(1, None), ..., slice(None, below))
+        self._above: Place = (..., slice(below, None))
+        self._none: Place = (*every, 0, ..., slice(below, None))
+        self._counted: Series | None = None
+
+    def counted(self, state: Series) -> Series:
+        """The state after an answer: one more in a row where the ratio is below, none where it is not; too many are gone.
+
+        The array is written again by the next call.
+        """
+        if self._counted is None:
+            self._counted = np.zeros_like(state)  # what is not written below stays 0
+        self._counted[self._after] = state[self._before]
+        np.add.reduce(state[self._above], axis=self._axis, out=self._counted[self._none])
+        return self._counted
 
 
 def series_db(signal: LowSignal, count: int, generator: np.random.Generator) -> Series:
