@@ -4,6 +4,7 @@
 # make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
+# make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -20,7 +21,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -68,6 +69,9 @@ papers: test-tools
 	@$(BIN)/python docs/tuning_paths.py
 	@$(BIN)/python docs/bundles.py
 	@$(BIN)/python docs/fluid.py
+
+neighbours: test-tools
+	@$(BIN)/python docs/aerotp_neighbours.py
 
 soak: test-tools
 	@.ci/soak all

@@ -1,7 +1,8 @@
 """Measure AeroTP among neighbours, and write `docs/validation/aerotp-neighbours.md`: `make neighbours`. Takes half an hour.
 
-Every cell is a run of the packet engine. Finished cells are kept in `out/aerotp-neighbours.jsonl` with the build that made them, so that
-the same command goes on where it stopped; cells of another build are made anew. `--quick` measures the cells of 10 Mb/s with one seed.
+Every cell is a run of the packet engine. Finished cells are kept in `out/aerotp-neighbours.jsonl` with the build that
+made them, so that the same command goes on where it stopped; cells of another build are made anew. `--quick` measures
+the cells of 10 Mb/s.
 """
 
 from __future__ import annotations
@@ -92,8 +93,14 @@ class Cells:
         """Run the cells that are missing, two at a time."""
         missing = {_key(*cell): cell for cell in wanted if _key(*cell) not in self.found}
         KEPT.parent.mkdir(exist_ok=True)
-        with KEPT.open("a", encoding="utf-8") as file, ThreadPoolExecutor(2) as pool, page.progress_bar("cells", "cells") as bar:
-            for done, (key, flows) in enumerate(zip(missing, pool.map(lambda cell: _run(*cell), missing.values()), strict=True), 1):
+        with (
+            KEPT.open("a", encoding="utf-8") as file,
+            ThreadPoolExecutor(2) as pool,
+            page.progress_bar("cells", "cells") as bar,
+        ):
+            for done, (key, flows) in enumerate(
+                zip(missing, pool.map(lambda cell: _run(*cell), missing.values()), strict=True), 1
+            ):
                 self.found[key] = flows
                 kept = {"build": _core.__build__, "key": key, "flows": [[flow.goodput_bps, flow.dropped] for flow in flows]}
                 file.write(json.dumps(kept) + "\n")
@@ -120,7 +127,8 @@ def _run(place: Place, transports: tuple[Transport, ...], seed: int) -> list[Flo
     if place.loss > 0:
         wan["channel"] = {"kind": "loss", "loss": place.loss}
     flows = {
-        f"flow{n}": {"transport": f"transport{n}", "start_s": 0.5 * n, "traffic": {"kind": "bulk"}} for n in range(len(transports))
+        f"flow{n}": {"transport": f"transport{n}", "start_s": 0.5 * n, "traffic": {"kind": "bulk"}}
+        for n in range(len(transports))
     }
     result = farlink.run(
         {
@@ -190,7 +198,9 @@ def alone(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish
             drops[name] = max(flow.dropped for flow in flows)
         is_tiny = isinstance(place.queue, int) and place.queue <= 4
         yield _at_least("alone: goodput 0.90", place, shares["alone"], 0.90)
-        yield _at_most("alone: dropped 5 %, 6 % at loss 0.3", place, drops["alone"], 0.06 if place.loss == 0.3 and is_tiny else 0.05)
+        yield _at_most(
+            "alone: dropped 5 %, 6 % at loss 0.3", place, drops["alone"], 0.06 if place.loss == 0.3 and is_tiny else 0.05
+        )
         if place.loss >= 0.02:
             yield _at_least("friendly: goodput 0.85 at loss 0.02 and more", place, shares["friendly"], 0.85)
         elif place.loss == 0:
@@ -229,7 +239,9 @@ def beside(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wis
                     limit = max(2.0, 2 * cubic_bps / (fair_bps / (n + 1)))
                     yield _at_most("friendly: own at most twice an equal share, or twice CUBIC's", where, share, limit)
                     drops = max(flows[0].dropped for flows in runs)
-                    yield _at_most("friendly: dropped 2 %, or 1.5 x CUBIC's and 1.5 %", where, drops, max(0.02, 1.5 * cubic_drops + 0.015))
+                    yield _at_most(
+                        "friendly: dropped 2 %, or 1.5 x CUBIC's and 1.5 %", where, drops, max(0.02, 1.5 * cubic_drops + 0.015)
+                    )
         for flows in (2, 5):
             jain = sum(_jain(cells[place, (FRIENDLY,) * flows, seed]) for seed in seeds) / len(seeds)
             yield _at_least("friendly: Jain 0.9 among themselves", f"{place}, {flows} AeroTP", jain, 0.9)
@@ -298,7 +310,12 @@ def picture(cells: Cells, seeds: tuple[int, ...]) -> Figure:
             label = f"{name}, {round_trip_s * 1e3:g} ms"
             own.plot(range(len(LOSSES)), goodput, style, marker="o", label=label, color=f"C{index}")
     own.set_xticks(range(len(LOSSES)), [f"{loss:g}" for loss in LOSSES])
-    own.set(title="Alone, queue of 10 packets", xlabel="loss of the channel", ylabel="goodput over what the path carries", ylim=(0, 1.05))
+    own.set(
+        title="Alone, queue of 10 packets",
+        xlabel="loss of the channel",
+        ylabel="goodput over what the path carries",
+        ylim=(0, 1.05),
+    )
     own.legend(fontsize="small")
     for index, (n, name) in enumerate(NEIGHBOURS):
         neighbour = tcp(name)
@@ -313,7 +330,10 @@ def picture(cells: Cells, seeds: tuple[int, ...]) -> Figure:
     labels = [f"{queue}" if isinstance(queue, int) else f"{queue:g} BDP" for queue in QUEUES]
     kept.set_xticks(range(len(QUEUES)), labels)
     kept.set(
-        title="Beside `friendly`, 50 ms, no loss", xlabel="queue, packets", ylabel="a neighbour's goodput over its usual one", ylim=(0, None)
+        title="Beside `friendly`, 50 ms, no loss",
+        xlabel="queue, packets",
+        ylabel="a neighbour's goodput over its usual one",
+        ylim=(0, None),
     )
     kept.legend(fontsize="small")
     return figure
@@ -323,15 +343,25 @@ def main() -> None:
     """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="10 Mb/s and one seed; prints the tables and leaves the page")
-    is_quick = parser.parse_args().quick
-    seeds = SEEDS[:1] if is_quick else SEEDS
+    parser.add_argument("--seeds", type=int, choices=range(1, len(SEEDS) + 1), default=len(SEEDS), help="runs of each cell")
+    arguments = parser.parse_args()
+    is_quick = arguments.quick
+    seeds = SEEDS[:1] if is_quick else SEEDS[: arguments.seeds]
     cells = Cells()
     cells.measure(wanted(seeds, quick=is_quick))
-    tables = {check.__name__: table(list(check(cells, seeds, quick=is_quick))) for check in (alone, beside, lossy)}
+    tables = [table(list(check(cells, seeds, quick=is_quick))) for check in (alone, beside, lossy)]
     if is_quick:
-        print("\n\n".join(tables.values()))
+        print("\n\n".join(tables))
     else:
-        page.write("aerotp-neighbours.md", {"aerotp-neighbours": picture(cells, seeds)}, seeds=len(seeds), **tables)
+        figure = picture(cells, seeds)
+        page.write(
+            "aerotp-neighbours.md",
+            {"aerotp-neighbours": figure},
+            seeds=len(seeds),
+            alone=tables[0],
+            beside=tables[1],
+            lossy=tables[2],
+        )
 
 
 if __name__ == "__main__":

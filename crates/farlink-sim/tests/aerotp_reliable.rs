@@ -241,10 +241,10 @@ fn a_rate_is_learnt_from_the_first_burst() {
     }
 }
 
-/// Four flows that start together would each continue at a quarter of the link's rate, which they have to share. The
-/// excess is reduced before a queue of a bandwidth-delay product overflows.
+/// Among others a learnt rate is CUBIC's, or more. Until `[P15]`, learnt rates left the queue empty, and Reno took all of it from
+/// them.
 #[test]
-fn several_learnt_rates_do_not_fill_the_queue() {
+fn several_learnt_rates_lose_at_most_three_times_what_cubic_does() {
     let changes = [
         ("duration_s", json!(100)),
         ("link.delay_s", json!(0.5)),
@@ -252,12 +252,18 @@ fn several_learnt_rates_do_not_fill_the_queue() {
         ("flow.file.count", json!(4)),
         ("flow.file.traffic", json!({ "kind": "bulk" })),
     ];
-    let flows = flows_together(&scenario(0.0, &json!({ "rate_bps": null }), &changes));
-    let sent: u64 = flows.iter().map(|flow| flow.sent_packets).sum();
-    let lost: u64 = flows.iter().map(|flow| flow.lost_packets).sum();
-    let bytes: u64 = flows.iter().map(|flow| flow.delivered_bytes).sum();
-    assert!(lost * 500 < sent, "{lost} of {sent} are lost");
-    assert!(bytes as f64 * 8.0 > 0.85 * 5e6 * 100.0, "{bytes} bytes");
+    let lost = |keys: &[(&str, Value)]| {
+        let flows = flows_together(&scenario(0.0, &json!({ "rate_bps": null }), &[&changes[..], keys].concat()));
+        let sent: u64 = flows.iter().map(|flow| flow.sent_packets).sum();
+        let lost: u64 = flows.iter().map(|flow| flow.lost_packets).sum();
+        let bytes: u64 = flows.iter().map(|flow| flow.delivered_bytes).sum();
+        assert!(bytes as f64 * 8.0 > 0.85 * 5e6 * 100.0, "{bytes} bytes");
+        lost as f64 / sent as f64
+    };
+    let cubic = json!({ "kind": "tcp", "variant": "sack", "congestion_control": "cubic", "timestamps": true });
+    let (learnt, cubic) = (lost(&[]), lost(&[("transport.aero", cubic)]));
+    // 0.068 beside 0.028: paced packets overflow a full queue until the loss is known, a round trip and the queue later.
+    assert!(learnt < 3.0 * cubic, "{learnt} beside {cubic}");
 }
 
 /// A bulk source writes 2^31 bytes at once; this run sends more.

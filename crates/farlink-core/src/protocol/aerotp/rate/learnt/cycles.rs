@@ -36,7 +36,7 @@ impl Learnt {
             1.0
         } else if self.base.max(floor) >= 0.999 * most {
             // Nothing is sent above the rate of the own link; below it, only where losses may be congestion.
-            let is_probed = self.least_loss.share() > 0.0 && self.phase % (2 * GAINS.len()) == 1;
+            let is_probed = self.least_loss.share() > 0.0 && self.phase % (4 * GAINS.len()) == 1;
             if is_probed { GAINS[1] } else { 1.0 }
         } else {
             GAINS[self.phase % GAINS.len()]
