@@ -1,4 +1,4 @@
-"""Measure AeroTP among neighbours, and write `docs/validation/aerotp-neighbours.md`: `make neighbours`. Takes half an hour.
+"""Write `docs/validation/aerotp-neighbours.md`, AeroTP among neighbours: `make neighbours`. Takes half an hour.
 
 Every cell is a run of the packet engine. Finished cells are kept in `out/aerotp-neighbours.jsonl` with the build that
 made them, so that the same command goes on where it stopped; cells of another build are made anew. `--quick` measures

@@ -2,8 +2,8 @@
 
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::Pairs;
-use farlink_core::protocol::aerotp::{AerotpConfig, Flags, Mode, Service, Side, SwitchError};
-use farlink_core::{Endpoint, Event, Integrity, Packet, Rx, Stream, Time};
+use farlink_core::protocol::aerotp::{AerotpConfig, Flags, Mode, Segment, Service, Side, SwitchError};
+use farlink_core::{Ecn, Endpoint, Event, Integrity, Packet, Rx, Stream, Time};
 use serde_json::{Value, json};
 
 fn pair(keys: &Value) -> (Side<Virtual>, Side<Virtual>) {
@@ -140,12 +140,36 @@ fn damage_is_counted_whether_or_not_it_is_delivered() {
     for is_delivered in [false, true] {
         let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "deliver_damaged": is_delivered }));
         sender.write(Time::ZERO, &mut Virtual(5000));
-        for integrity in [Integrity::PayloadDamaged, Integrity::Intact] {
+        for integrity in [Integrity::Intact, Integrity::PayloadDamaged, Integrity::Intact] {
             let packet = sender.poll_transmit(Time::ZERO).unwrap().packet;
             receiver.handle_packet(Time::ZERO, &packet, Rx { integrity, ..Rx::default() });
         }
         let answer = receiver.poll_transmit(Time::ZERO).unwrap().packet;
         assert_eq!(answer.mack.unwrap().damaged, 1);
         assert_eq!(receiver.dropped().damaged, u64::from(!is_delivered));
+    }
+}
+
+/// `[A2]`: strangers who know no tag can lower neither the rate nor raise the parity.
+#[test]
+fn marks_and_damage_of_strangers_are_not_counted() {
+    for has_right_tag in [false, true] {
+        let (mut sender, mut receiver) = pair(&json!({ "acks_per_mack": 1 }));
+        sender.write(Time::ZERO, &mut Virtual(5000));
+        let own = sender.poll_transmit(Time::ZERO).unwrap().packet;
+        receiver.handle_packet(Time::ZERO, &own, Rx::default());
+        for n in 0..10 {
+            let tag = if has_right_tag { own.tag } else { own.tag.wrapping_add(1 + n) };
+            let forged = Segment { tag, ..own };
+            receiver.handle_packet(Time::ZERO, &forged, Rx { ecn: Ecn::Congestion, ..Rx::default() });
+            let damaged = Rx { integrity: Integrity::PayloadDamaged, ..Rx::default() };
+            receiver.handle_packet(Time::ZERO, &forged, damaged);
+        }
+        let later = Time::from_secs(1);
+        let next = sender.poll_transmit(later).unwrap().packet;
+        receiver.handle_packet(later, &next, Rx::default());
+        let mack = std::iter::from_fn(|| receiver.poll_transmit(later)).filter_map(|sent| sent.packet.mack).last();
+        let counted = mack.map(|mack| (mack.marked, mack.damaged));
+        assert_eq!(counted, Some(if has_right_tag { (10, 10) } else { (0, 0) }));
     }
 }

@@ -133,7 +133,7 @@ proptest! {
 #[test]
 fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
     for (before, after, parity) in [(1500_u64, 300_u64, 0.0), (300, 1500, 0.0), (1500, 300, 0.5), (300, 1500, 0.5)] {
-        let mut keys = json!({ "packet_bytes": before });
+        let mut keys = json!({ "packet_bytes": before, "alone": true });
         if parity > 0.0 {
             keys["fec_share"] = json!(parity);
         }
@@ -158,7 +158,8 @@ fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
         let second = goodput(&mut net, 9, 13) / share(after);
         let pacing = net.ends[0].probe().pacing_bps.unwrap();
         assert!((0.88e6..1.0e6).contains(&first) && (0.88e6..1.0e6).contains(&second), "{first} {second}");
-        assert!((0.85e6..1.15e6).contains(&pacing), "{pacing}");
+        // Phases are a tenth above and below the base rate. `[P14]`
+        assert!((0.77e6..1.2e6).contains(&pacing), "{pacing}");
         let last = net.log.iter().rfind(|sent| sent.1 == 0 && sent.2.payload_bytes() > 0).unwrap();
         // A share rounds up to whole words.
         assert!(

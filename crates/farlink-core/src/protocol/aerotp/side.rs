@@ -109,7 +109,6 @@ impl<D: Payload> Endpoint for Side<D> {
         }
         if self.connection.peer().is_some() {
             self.listen_again();
-            self.connection.count_mark(rx);
         }
         let past = self.listener.as_ref().and_then(|listener| listener.past.as_ref());
         match judge(past, now, segment) {

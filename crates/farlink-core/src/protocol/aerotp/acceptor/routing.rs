@@ -105,7 +105,6 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         if self.is_link_down {
             connection.set_link_down();
         }
-        connection.count_mark(rx);
         connection.open(now, segment, rx);
         let handle = Handle(self.next);
         self.next += 1;

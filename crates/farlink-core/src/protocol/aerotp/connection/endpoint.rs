@@ -24,11 +24,12 @@ impl<D: Payload> Connection<D> {
     /// Handles a segment, unless it may open another connection.
     #[inline]
     pub(in super::super) fn handle(&mut self, now: Time, segment: &Segment<D>, rx: Rx) -> Arrival {
-        self.count_mark(rx);
-        self.damaged = self.damaged.wrapping_add(u16::from(!is_readable(rx)));
         let screened = screen(&self.config, segment, rx);
         if screened != Screened::Passed {
             self.dropped.count(screened);
+            if screened == Screened::Damaged && self.peer.is_some_and(|peer| peer.has_sent(segment)) {
+                self.count_faults(rx);
+            }
         } else if !self.has_states() {
             self.on_datagram(now, segment);
         } else if segment.flags.has(Flags::RESET) {
@@ -48,14 +49,17 @@ impl<D: Payload> Connection<D> {
         Arrival::Done
     }
 
-    /// Counts a congestion mark. A connection that a segment opens counts the mark of that segment.
-    pub(in super::super) fn count_mark(&mut self, rx: Rx) {
+    /// Counts the congestion mark and the damage of a segment of the peer. Those of strangers do not count, as the peer's rate and
+    /// parity depend on them. `[A2]`
+    fn count_faults(&mut self, rx: Rx) {
         self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
+        self.damaged = self.damaged.wrapping_add(u16::from(!is_readable(rx)));
     }
 
     /// Takes a segment that belongs to the connection.
     pub(super) fn take(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         (self.last_sign, self.last_received, self.asked) = (now, now, None);
+        self.count_faults(rx);
         // The count tells the sender of data how strong the parity of data should be. `[U5]`
         if let Integrity::Mended { bits } = rx.integrity
             && segment.mack.is_none()

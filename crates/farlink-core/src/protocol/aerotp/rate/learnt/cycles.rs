@@ -70,7 +70,7 @@ impl Learnt {
             self.margin.add(phase);
         }
         self.settled += 1;
-        if self.settled % GAINS.len() == 0 {
+        if self.settled.is_multiple_of(GAINS.len()) {
             self.decide();
             self.least.next_cycle();
             self.margin.age(self.least_loss.share());

@@ -178,7 +178,7 @@ impl Learnt {
             speeds: None,
             recent: Recent::default(),
             waiting: (0, Time::ZERO),
-            least: LeastRoundTrip { present: Time::NEVER, before: Time::NEVER, periods: 0 },
+            least: LeastRoundTrip::default(),
             marked: 0,
             period: Period::begin(Time::ZERO, Time::ZERO),
             round_trip: Time::ZERO,
@@ -201,6 +201,9 @@ impl Learnt {
 
     /// Packets have another size from now on; the rate stays. `[S6]`
     pub(super) fn set_packet_size(&mut self, size: PacketSize) {
+        if size.packet_bytes as f64 > self.packet_bytes {
+            self.least = LeastRoundTrip::default(); // longer packets take longer on a slow link, which is no queue
+        }
         self.packet_bytes = size.packet_bytes as f64;
         self.wire_share = wire_share(size);
     }
@@ -327,6 +330,12 @@ impl Period {
     fn begin(now: Time, until: Time) -> Self {
         let since = ticks(now);
         Period { since, until, began: now, shortest: Time::NEVER, is_marked: false, sent_bytes: 0 }
+    }
+}
+
+impl Default for LeastRoundTrip {
+    fn default() -> Self {
+        LeastRoundTrip { present: Time::NEVER, before: Time::NEVER, periods: 0 }
     }
 }
 

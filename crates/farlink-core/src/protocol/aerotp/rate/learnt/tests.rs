@@ -79,7 +79,7 @@ impl Path {
         self.dropped += u64::from(is_dropped);
         // At random, as losses at equal distances and phases of equal length would show a pattern.
         let drawn = self.sent.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let is_lost = is_dropped || drawn % self.lost_of == 0;
+        let is_lost = is_dropped || drawn.is_multiple_of(self.lost_of);
         if !is_dropped {
             self.free = self.free.max(self.now) + Time::from_secs_f64(1500.0 / self.link);
         }
