@@ -140,7 +140,7 @@ fn damage_is_counted_whether_or_not_it_is_delivered() {
     for is_delivered in [false, true] {
         let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "deliver_damaged": is_delivered }));
         sender.write(Time::ZERO, &mut Virtual(5000));
-        for integrity in [Integrity::PayloadDamaged, Integrity::Intact] {
+        for integrity in [Integrity::Intact, Integrity::PayloadDamaged, Integrity::Intact] {
             let packet = sender.poll_transmit(Time::ZERO).unwrap().packet;
             receiver.handle_packet(Time::ZERO, &packet, Rx { integrity, ..Rx::default() });
         }

@@ -34,7 +34,10 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         };
         if let Some((handle, it)) = present.and_then(|handle| Some((handle, self.connections.get_mut(&handle)?))) {
             if it.connection.handle(now, segment, rx) == Arrival::Done {
-                return Some(handle);
+                return match it.connection.take_successor() {
+                    Some((opening, rx)) => self.open(now, from, &opening, rx, random),
+                    None => Some(handle),
+                };
             }
         } else {
             let screened = screen(&self.config, segment, rx);
@@ -51,6 +54,10 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             Verdict::Opens => self.open(now, from, segment, rx, random),
             Verdict::Late => {
                 self.refused.dropped.stray += 1;
+                // The clock of a peer that restarted may be behind.
+                if let Some(kept) = present.and_then(|handle| self.connections.get_mut(&handle)) {
+                    kept.connection.on_late(now, segment, rx);
+                }
                 None
             }
             Verdict::Refused => {
@@ -105,7 +112,6 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         if self.is_link_down {
             connection.set_link_down();
         }
-        connection.count_mark(rx);
         connection.open(now, segment, rx);
         let handle = Handle(self.next);
         self.next += 1;
