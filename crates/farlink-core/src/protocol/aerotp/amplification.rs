@@ -12,7 +12,7 @@ const STAMPS: usize = 8;
 pub(super) struct Allowance {
     /// Bytes that may still be sent; no limit once the address is proven.
     left: Option<u64>,
-    /// Whether something waits for the proof.
+    /// Whether something waits for the proof, or may have to be repeated before it.
     is_short: bool,
     /// Whether a question that asks for the proof may be sent: one for each segment that arrives. `[G3]`
     may_ask: bool,
@@ -57,6 +57,7 @@ impl Allowance {
     pub(super) fn on_sent(&mut self, bytes: u64, stamp: u32, is_answered: bool) {
         let Some(left) = &mut self.left else { return };
         *left = left.saturating_sub(bytes);
+        self.is_short |= is_answered; // if it is lost, nothing may be left to repeat it
         if is_answered && !self.has_sent(stamp) {
             self.stamps.rotate_right(1);
             self.stamps[0] = stamp;
@@ -80,7 +81,7 @@ impl Allowance {
         self.is_short = !self.is_proven();
     }
 
-    /// Whether something waits for the proof.
+    /// Whether something waits for the proof, or may have to be repeated before it.
     #[inline]
     pub(super) fn is_short(&self) -> bool {
         self.is_short

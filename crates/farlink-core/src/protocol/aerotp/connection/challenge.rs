@@ -29,7 +29,9 @@ impl<D: Payload> Connection<D> {
         }
         let patience = self.config.initial_rto_s.time();
         match &mut self.challenge {
-            Some(challenge) if now < challenge.at + patience => challenge.is_due = true,
+            Some(challenge) if now < challenge.at + patience => {
+                challenge.is_due |= challenge.opening.tag != segment.tag; // one question for each opener
+            }
             _ => {
                 let (opening, at) = (segment.clone(), now);
                 self.challenge = Some(Box::new(Challenge { opening, rx, at, is_due: true, is_answered: false }));

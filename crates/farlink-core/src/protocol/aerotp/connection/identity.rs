@@ -73,7 +73,11 @@ impl<D: Payload> Connection<D> {
             if self.is_passive && !self.may_send() && self.is_newer(now, segment.timestamp) && self.is_forgotten(now) {
                 return Admission::Foreign; // there is no connection that a stranger could end
             }
-            self.question_opening(now, segment, rx);
+            if self.is_passive || self.may_send() {
+                self.question_opening(now, segment, rx);
+            } else {
+                self.answer_with_reset(segment); // it opens nothing here
+            }
             return Admission::Dropped;
         }
         if !self.is_newer(now, segment.timestamp) {
