@@ -60,6 +60,9 @@ impl<D: Payload> Connection<D> {
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
+        if self.sending.ready_at() <= now {
+            self.allowance.on_short(); // from the first such segment on, which may be the only one to arrive `[G3]`
+        }
         let Some(most) = self.allowed_room() else { return self.ask_for_proof(now) };
         if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(self.clock.sending(now), most) {
             let mut flags = Flags::default();
