@@ -308,7 +308,15 @@ def picture(cells: Cells, seeds: tuple[int, ...]) -> Figure:
                 for place in of_place
             ]
             label = f"{name}, {round_trip_s * 1e3:g} ms"
-            own.plot(range(len(LOSSES)), goodput, style, marker="o", label=label, color=f"C{index}")
+            own.plot(
+                range(len(LOSSES)),
+                goodput,
+                style,
+                marker="o",
+                markerfacecolor=f"C{index}" if style == "-" else "white",
+                label=label,
+                color=f"C{index}",
+            )
     own.set_xticks(range(len(LOSSES)), [f"{loss:g}" for loss in LOSSES])
     own.set(
         title="Alone, queue of 10 packets",
@@ -325,12 +333,20 @@ def picture(cells: Cells, seeds: tuple[int, ...]) -> Figure:
             usual = _usual(cells, place, neighbour, n, seeds)
             runs = [cells[place, (FRIENDLY, *[neighbour] * n), seed] for seed in seeds]
             shares.append(sum(_others(flows) for flows in runs) / len(seeds) / usual)
-        kept.plot(range(len(QUEUES)), shares, "-" if n == 1 else "--", marker="o", label=f"{n} {name}", color=f"C{index % 3}")
+        kept.plot(
+            range(len(QUEUES)),
+            shares,
+            "-" if n == 1 else "--",
+            marker="o",
+            label=f"{n} {name}",
+            markerfacecolor=f"C{index % 3}" if n == 1 else "white",
+            color=f"C{index % 3}",
+        )
     kept.axhline(1, color="0.7", zorder=0)
     labels = [f"{queue}" if isinstance(queue, int) else f"{queue:g} BDP" for queue in QUEUES]
     kept.set_xticks(range(len(QUEUES)), labels)
     kept.set(
-        title="Beside `friendly`, 50 ms, no loss",
+        title="Beside one AeroTP, friendly, 50 ms, no loss",
         xlabel="queue, packets",
         ylabel="a neighbour's goodput over its usual one",
         ylim=(0, None),
