@@ -155,7 +155,8 @@ fn an_idle_connection_is_small() {
         forger.read();
         let served = forger.taken();
         println!("{mode}: {fresh} bytes as it begins, {served} when it has heard of a peer");
-        assert!(served <= 4096, "{mode}: {served}");
+        // 4312 in coded mode, since a learnt rate keeps what its phases have shown.
+        assert!(served <= 4608, "{mode}: {served}");
     }
 }
 
