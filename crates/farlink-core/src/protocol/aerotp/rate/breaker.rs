@@ -3,6 +3,7 @@
 use crate::time::Time;
 
 use super::super::clock::ticks;
+use super::packets::{Packets, deviation};
 use super::phases::{Phase, Phases};
 
 /// Lost share above which a rate is in doubt, and for how many round trips in a row.
@@ -43,23 +44,6 @@ enum State {
     Trying { since: u64, shown: Packets, round_trips: u32, before: f64 },
     /// The set rate is too high for the path.
     Open,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Packets {
-    lost: f64,
-    known: f64,
-}
-
-impl Packets {
-    fn add(&mut self, phase: &Phase) {
-        self.lost += phase.lost;
-        self.known += phase.known();
-    }
-
-    fn lost_share(&self) -> f64 {
-        self.lost / self.known.max(1.0)
-    }
 }
 
 impl Breaker {
@@ -109,20 +93,20 @@ impl Breaker {
     }
 
     fn on_settled(&mut self, now: Time, phase: &Phase) {
-        if phase.known() == 0.0 {
+        if phase.packets.known() == 0.0 {
             return;
         }
         match &mut self.state {
             State::Open => {}
             State::Watching(doubtful) => {
                 self.rest = self.rest.saturating_sub(1);
-                let is_doubtful = phase.lost > TOO_MUCH * phase.known() && phase.is_used();
+                let is_doubtful = phase.packets.lost > TOO_MUCH * phase.packets.known() && phase.is_used();
                 if !is_doubtful || self.rest > 0 {
                     (*doubtful, self.doubtful) = (0, Packets::default());
                     return;
                 }
                 *doubtful += 1;
-                self.doubtful.add(phase);
+                self.doubtful.add(phase.packets);
                 if *doubtful >= DOUBTFUL_ROUND_TRIPS {
                     let before = self.doubtful.lost_share();
                     self.set_rate(now, (TRIAL * (1.0 - before) * self.set).min(self.set));
@@ -133,12 +117,12 @@ impl Breaker {
                 if phase.began() < *since {
                     return; // of the set rate
                 }
-                shown.add(phase);
+                shown.add(phase.packets);
                 *round_trips += 1;
                 if *round_trips < TRIAL_ROUND_TRIPS {
                     return;
                 }
-                let deviation = libm::sqrt(*before * (1.0 - *before) / shown.known.max(1.0));
+                let deviation = deviation(*before, shown.known().max(1.0));
                 let has_fallen = shown.lost_share() < *before - (FELL * *before).max(3.0 * deviation);
                 if has_fallen {
                     self.state = State::Open;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::phases::Phase;
+use super::packets::{Packets, deviation};
 
 /// Packets of a block, and number of blocks.
 const BLOCK_PACKETS: f64 = 400.0;
@@ -14,20 +14,17 @@ const MORE: f64 = 0.05;
 /// The least loss of the latest blocks of packets: what the channel loses, as congestion comes and goes. `[P16]`
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeastLoss {
-    arrived: f64,
-    lost: f64,
+    /// Of the present block.
+    packets: Packets,
     blocks: VecDeque<f64>,
 }
 
 impl LeastLoss {
-    /// Takes a phase whose rate was not above the base rate.
-    pub(super) fn add(&mut self, phase: &Phase) {
-        self.arrived += phase.arrived;
-        self.lost += phase.lost;
-        let packets = self.arrived + self.lost;
-        if packets >= BLOCK_PACKETS {
-            self.blocks.push_back(self.lost / packets);
-            (self.arrived, self.lost) = (0.0, 0.0);
+    /// Takes the packets of a phase whose rate was not above the base rate.
+    pub(super) fn add(&mut self, packets: Packets) {
+        self.packets.add(packets);
+        if self.packets.known() >= BLOCK_PACKETS {
+            self.blocks.push_back(std::mem::take(&mut self.packets).lost_share());
             if self.blocks.len() > BLOCKS {
                 self.blocks.pop_front();
             }
@@ -44,14 +41,12 @@ impl LeastLoss {
         let least = self.share();
         let late = self.blocks.iter().rev().take(LATE_BLOCKS);
         let recent = late.sum::<f64>() / LATE_BLOCKS as f64;
-        let deviation = libm::sqrt(recent * (1.0 - recent).max(0.0) / BLOCK_PACKETS);
-        self.blocks.len() >= LATE_BLOCKS && recent > least + MORE + 3.0 * deviation
+        self.blocks.len() >= LATE_BLOCKS && recent > least + MORE + 3.0 * deviation(recent, BLOCK_PACKETS)
     }
 
     /// The share, if anything was seen.
     pub(super) fn seen(&self) -> Option<f64> {
-        let packets = self.arrived + self.lost;
-        let so_far = (packets > 0.0).then(|| self.lost / packets);
+        let so_far = (self.packets.known() > 0.0).then(|| self.packets.lost / self.packets.known());
         self.blocks.iter().copied().reduce(f64::min).or(so_far)
     }
 }

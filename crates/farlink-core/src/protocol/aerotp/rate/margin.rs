@@ -33,9 +33,9 @@ impl Side {
     }
 
     fn add(&mut self, phase: &Phase) {
-        self.arrived += phase.arrived;
-        self.known += phase.known();
-        self.gain += phase.gain * phase.known();
+        self.arrived += phase.packets.arrived;
+        self.known += phase.packets.known();
+        self.gain += phase.gain * phase.packets.known();
     }
 
     /// Packets that arrive for one packet at the base rate.

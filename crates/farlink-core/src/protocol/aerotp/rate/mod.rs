@@ -12,8 +12,10 @@ mod burst;
 mod floor;
 mod gate;
 mod learnt;
+mod least_round_trip;
 mod margin;
 mod outcomes;
+mod packets;
 mod phases;
 
 use crate::protocol::parts::pacer::Pacer;
@@ -34,9 +36,17 @@ pub(super) use outcomes::Outcomes;
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     pub(super) pacer: Pacer,
-    learnt: Option<Learnt>,
-    /// Watches a set rate on a path that others may share.
-    breaker: Option<Box<Breaker>>,
+    control: Control,
+}
+
+/// What sets the pacer's rate.
+#[derive(Clone, Debug)]
+enum Control {
+    /// Nothing: the rate is given, or there is none.
+    None,
+    Learnt(Box<Learnt>),
+    /// A given rate on a path that others may share.
+    Watched(Box<Breaker>),
 }
 
 /// The information of an acknowledgement about the path.
@@ -57,20 +67,20 @@ pub(super) struct Answer {
 
 impl Rate {
     pub(super) fn new(config: &AerotpConfig) -> Self {
-        let control = config.rate_control();
-        let learnt = match control {
-            Some(RateControl::Learnt | RateControl::Friendly) => Some(Learnt::new(config)),
-            Some(RateControl::Fixed | RateControl::None) | None => None,
+        let mut pacer = Pacer::new(config.rate_bps);
+        let control = match (config.rate_control(), config.rate_bps) {
+            (Some(RateControl::Learnt | RateControl::Friendly), _) => {
+                let learnt = Box::new(Learnt::new(config));
+                pacer.set_bytes_per_s(learnt.bytes_per_s());
+                pacer.set_quantum(learnt.first_burst_bytes());
+                Control::Learnt(learnt)
+            }
+            (Some(RateControl::Fixed), Some(rate)) if config.mode.is_acknowledged() && !config.is_alone() => {
+                Control::Watched(Box::new(Breaker::new(rate.get() / 8.0)))
+            }
+            (Some(RateControl::Fixed | RateControl::None) | None, _) => Control::None,
         };
-        let is_watched = control == Some(RateControl::Fixed) && config.mode.is_acknowledged() && !config.is_alone();
-        let set_bps = config.rate_bps.filter(|_| is_watched);
-        let breaker = set_bps.map(|rate| Box::new(Breaker::new(rate.get() / 8.0)));
-        let mut rate = Rate { pacer: Pacer::new(config.rate_bps), learnt, breaker };
-        if let Some(learnt) = &rate.learnt {
-            rate.pacer.set_bytes_per_s(learnt.bytes_per_s());
-            rate.pacer.set_quantum(learnt.first_burst_bytes());
-        }
-        rate
+        Rate { pacer, control }
     }
 
     /// A segment of `bytes` bytes on the wire is sent, with data or without.
@@ -79,16 +89,17 @@ impl Rate {
         if self.pacer.is_on() {
             self.pacer.on_sent(now, bytes);
         }
-        if let Some(breaker) = &mut self.breaker {
-            breaker.on_sent(bytes, has_data);
-        }
-        if let Some(learnt) = &mut self.learnt {
-            let sent = clock.sending(now); // the time that an answer will echo
-            learnt.on_sent(sent, bytes, has_data);
-            self.pacer.set_bytes_per_s(learnt.bytes_per_s());
-            if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
-                burst.on_sent(sent, bytes);
-                self.pacer.hold_until(SPACING + if burst.is_question_due() { sent } else { now });
+        match &mut self.control {
+            Control::None => {}
+            Control::Watched(breaker) => breaker.on_sent(bytes, has_data),
+            Control::Learnt(learnt) => {
+                let sent = clock.sending(now); // the time that an answer will echo
+                learnt.on_sent(sent, bytes, has_data);
+                self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+                if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
+                    burst.on_sent(sent, bytes);
+                    self.pacer.hold_until(SPACING + if burst.is_question_due() { sent } else { now });
+                }
             }
         }
     }
@@ -96,47 +107,53 @@ impl Rate {
     /// Whether an answer is to be requested now, before any data; `true` once per request. `[P11]`
     #[inline]
     pub(super) fn ask(&mut self) -> bool {
-        self.learnt.as_mut().and_then(|learnt| learnt.burst.as_mut()).is_some_and(|burst| burst.ask())
+        let Control::Learnt(learnt) = &mut self.control else { return false };
+        learnt.burst.as_mut().is_some_and(|burst| burst.ask())
     }
 
     /// Whether it wants to know what became of each packet.
     pub(super) fn wants_outcomes(&self) -> bool {
-        self.learnt.is_some() || self.breaker.is_some()
+        !matches!(self.control, Control::None)
     }
 
     /// Takes what became of packets, before the answer that showed it. `[P4]`
     pub(super) fn on_outcomes(&mut self, now: Time, outcomes: &mut Outcomes) {
         for Outcome { sent, arrived } in outcomes.take() {
-            if let Some(learnt) = &mut self.learnt {
-                learnt.on_outcome(now, sent, f64::from(arrived));
-            } else if let Some(breaker) = &mut self.breaker {
-                breaker.on_outcome(sent, f64::from(arrived));
+            match &mut self.control {
+                Control::None => {}
+                Control::Learnt(learnt) => learnt.on_outcome(now, sent, f64::from(arrived)),
+                Control::Watched(breaker) => breaker.on_outcome(sent, f64::from(arrived)),
             }
         }
     }
 
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
-        if let Some(breaker) = &mut self.breaker {
-            breaker.on_answer(now, answer.echo, answer.round_trip);
-            self.pacer.set_bytes_per_s(breaker.bytes_per_s());
+        match &mut self.control {
+            Control::None => {}
+            Control::Watched(breaker) => {
+                breaker.on_answer(now, answer.echo, answer.round_trip);
+                self.pacer.set_bytes_per_s(breaker.bytes_per_s());
+            }
+            Control::Learnt(learnt) => {
+                learnt.on_answer(now, answer);
+                self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+                self.pacer.set_quantum(0);
+            }
         }
-        let Some(learnt) = &mut self.learnt else { return };
-        learnt.on_answer(now, answer);
-        self.pacer.set_bytes_per_s(learnt.bytes_per_s());
-        self.pacer.set_quantum(0);
     }
 
     /// Packets have another size from now on; the rate stays. `[S6]`
     pub(super) fn set_packet_size(&mut self, size: PacketSize) {
-        if let Some(learnt) = &mut self.learnt {
+        if let Control::Learnt(learnt) = &mut self.control {
             learnt.set_packet_size(size);
         }
     }
 
     /// Takes the rate that the link reports.
     pub(super) fn on_hint(&mut self, rate: BitRate) {
-        let Some(learnt) = &mut self.learnt else { return };
-        learnt.on_hint(rate);
-        self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+        if let Control::Learnt(learnt) = &mut self.control {
+            learnt.on_hint(rate);
+            self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+        }
     }
 }

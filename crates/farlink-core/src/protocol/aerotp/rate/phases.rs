@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::time::Time;
 
 use super::super::clock::ticks;
+use super::packets::Packets;
 
 /// A time during which packets were sent at one rate. `[P14]`
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +19,7 @@ pub(super) struct Phase {
     pub(super) rate: f64,
     sent_bytes: u64,
     sent_packets: u32,
-    /// Packets that arrived, and packets that were lost.
-    pub(super) arrived: f64,
-    pub(super) lost: f64,
+    pub(super) packets: Packets,
     /// The shortest round trip of its packets, which shows the least queue.
     pub(super) shortest: Time,
     /// Whether congestion marks were reported while it was the last one to be answered.
@@ -33,16 +32,14 @@ impl Phase {
         self.began
     }
 
-    /// Packets of which it is known whether they arrived.
-    pub(super) fn known(&self) -> f64 {
-        self.arrived + self.lost
-    }
-
     /// Whether most of its rate was used.
     pub(super) fn is_used(&self) -> bool {
-        self.sent_bytes as f64 > 0.75 * self.rate * (self.ended - self.began) as f64 / 1e6
+        self.sent_bytes as f64 > USED * self.rate * (self.ended - self.began) as f64 / 1e6
     }
 }
+
+/// Share of a rate that must be used, for the rate to show anything.
+pub(super) const USED: f64 = 0.75;
 
 /// Phases of which not everything is known yet, the present one last.
 #[derive(Clone, Debug, Default)]
@@ -73,8 +70,7 @@ impl Phases {
             rate,
             sent_bytes: 0,
             sent_packets: 0,
-            arrived: 0.0,
-            lost: 0.0,
+            packets: Packets::default(),
             shortest: Time::NEVER,
             is_marked: false,
         });
@@ -103,8 +99,7 @@ impl Phases {
     #[inline]
     pub(super) fn on_outcome(&mut self, sent: u64, arrived: f64) {
         if let Some(phase) = self.of(sent) {
-            phase.arrived += arrived;
-            phase.lost += 1.0 - arrived;
+            phase.packets.add_one(arrived);
         }
     }
 
@@ -121,7 +116,7 @@ impl Phases {
     /// arrived. An acknowledgement may not have had room for all gaps, but the next ones have, within `patience`.
     pub(super) fn settled(&mut self, before: u64, patience: u64) -> Option<Phase> {
         let phase = self.phases.front().filter(|phase| phase.ended <= before)?;
-        let is_known = phase.known() >= NEARLY_ALL * f64::from(phase.sent_packets);
+        let is_known = phase.packets.known() >= NEARLY_ALL * f64::from(phase.sent_packets);
         (is_known || phase.ended + patience <= before).then(|| self.phases.pop_front()).flatten()
     }
 

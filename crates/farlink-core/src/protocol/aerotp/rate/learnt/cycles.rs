@@ -4,10 +4,8 @@ use crate::time::Time;
 
 use super::super::super::clock::ticks;
 use super::super::phases::Phase;
-use super::{Cycle, DECAY, LONG_QUEUE, Learnt, LeastRoundTrip, MARKED, QUEUE, tolerated};
+use super::{Cycle, DECAY, Learnt, MARKED};
 
-/// Number of cycles in a row with a queue after which the path counts as longer.
-const LONGER_PATH_AFTER: u32 = 4;
 /// The phases of a cycle, over the base rate. `[P14]`
 const GAINS: [f64; 4] = [1.1, 0.9, 0.97, 0.97];
 /// A phase has at least this many packets, and lasts for most of a round trip.
@@ -55,14 +53,14 @@ impl Learnt {
     /// It is known of all packets of a phase whether they arrived.
     pub(super) fn on_settled(&mut self, now: Time, phase: &Phase) {
         if phase.gain <= 1.0 {
-            self.least_loss.add(phase);
+            self.least_loss.add(phase.packets);
             self.cycle.shortest = self.cycle.shortest.min(phase.shortest);
             if phase.began() >= self.drained && !self.is_gated() {
                 self.drain(now, phase.shortest);
             }
         }
-        if phase.gain < 1.0 && phase.known() > 0.0 {
-            self.cycle.delivered = phase.rate * phase.arrived / phase.known();
+        if phase.gain < 1.0 && phase.packets.known() > 0.0 {
+            self.cycle.delivered = phase.rate * phase.packets.arrived / phase.packets.known();
         }
         self.cycle.is_marked |= phase.is_marked;
         self.cycle.is_used &= phase.is_used();
@@ -84,21 +82,11 @@ impl Learnt {
         (PHASE_PACKETS * self.packet_bytes / (self.base * phase_s)).clamp(1.0, LONGEST_PHASE / PHASE_ROUND_TRIPS)
     }
 
-    /// The queue that a round trip shows, and whether it is longer than what is tolerated, and than twice of that. `[P5]`
-    pub(super) fn queue(&self, shortest: Time) -> (bool, bool) {
-        let (queueing, tolerated) = (shortest.since(self.least.get()), tolerated(self.least.get()));
-        let is_known = shortest != Time::NEVER;
-        (is_known && queueing > tolerated, is_known && queueing > tolerated.times(2))
-    }
-
     /// Lowers the base rate if a phase not above it met a queue. `[P6]`
     pub(super) fn drain(&mut self, now: Time, shortest: Time) {
-        let (is_waiting, is_long) = self.queue(shortest);
-        if is_waiting {
-            let share = if is_long { LONG_QUEUE } else { QUEUE };
-            let arrived = self.speeds.map_or(self.base, |speeds| speeds.arrived.min(self.base));
+        if let Some(drained) = self.drained(self.base, shortest) {
             let before = self.base;
-            self.base = self.bounded(share * arrived, self.round_trip);
+            self.base = self.bounded(drained, self.round_trip);
             self.margin.discount(self.base / before);
             (self.drained, self.growing) = (ticks(now), 0);
         }
@@ -106,8 +94,8 @@ impl Learnt {
 
     /// Sets the base rate at the end of a cycle. `[P6]`
     pub(super) fn decide(&mut self) {
-        let (is_waiting, _) = self.queue(self.cycle.shortest);
-        self.watch_queue(is_waiting, self.cycle.shortest);
+        let is_waiting = self.least.drain(self.cycle.shortest).is_some();
+        self.least.watch(is_waiting, self.cycle.shortest);
         if self.is_gated() || is_waiting {
             self.growing = 0;
             return;
@@ -142,20 +130,5 @@ impl Learnt {
         }
         self.base = self.bounded(self.base, self.round_trip);
         self.margin.discount(self.base / before);
-    }
-
-    /// A queue shrinks when less is sent than the bottleneck carries. If the round trip stays as long for several such periods,
-    /// it is not due to a queue: the path has become longer. `[P7]`
-    pub(super) fn watch_queue(&mut self, is_waiting: bool, shortest: Time) {
-        self.waiting.0 = if is_waiting { self.waiting.0 + 1 } else { 0 };
-        if self.waiting.0 == 1 {
-            self.waiting.1 = shortest;
-        }
-        if self.waiting.0 == LONGER_PATH_AFTER {
-            if shortest >= self.waiting.1 {
-                self.least = LeastRoundTrip { present: shortest, before: Time::NEVER, periods: 0 };
-            }
-            self.waiting.0 = 0;
-        }
     }
 }

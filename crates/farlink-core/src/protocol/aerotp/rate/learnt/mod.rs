@@ -14,6 +14,7 @@ use super::arrivals::{Arrivals, Speeds};
 use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, before};
 use super::floor::Floor;
 use super::gate::LeastLoss;
+use super::least_round_trip::LeastRoundTrip;
 use super::margin::{LOSSY, Margin};
 use super::phases::Phases;
 use super::{Answer, RateControl};
@@ -44,8 +45,6 @@ pub(super) struct Learnt {
     /// The latest measured rates.
     speeds: Option<Speeds>,
     recent: Recent,
-    /// Number of periods in a row with a queue, and the shortest round trip of the first of them.
-    waiting: (u32, Time),
     least: LeastRoundTrip,
     marked: u16,
     period: Period,
@@ -74,7 +73,7 @@ pub(super) struct Learnt {
     jitter: u32,
 }
 
-/// How a path is shared with others. `[P14]`, `[P15]`
+/// How a path is shared with others. `[P9]`, `[P15]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sharing {
     /// What is left of the window of the flow of CUBIC that the rate is never below, after a loss; `None` on a path of one's own.
@@ -94,7 +93,7 @@ impl Sharing {
         }
     }
 
-    /// The share of additional packets that must arrive, at this least loss.
+    /// The share of additional packets that must arrive, at this least loss. `[P9]`
     fn wanted(&self, least_loss: f64) -> f64 {
         if least_loss > LOSSY { self.wanted_lossy } else { self.wanted }
     }
@@ -137,21 +136,8 @@ struct Recent {
     arrived_s: f64,
 }
 
-/// The shortest recent round trip, over enough periods to distinguish a longer path from a queue.
-#[derive(Clone, Copy, Debug)]
-struct LeastRoundTrip {
-    present: Time,
-    before: Time,
-    periods: u32,
-}
-
-/// Number of cycles after which an older shortest round trip is forgotten.
-const MEMORY_CYCLES: u32 = 10;
-/// Factor on the rate after congestion marks; factors on the rate of the bottleneck with a long and a short queue, so that it
-/// drains.
+/// Factor on the rate after congestion marks.
 const MARKED: f64 = 0.8;
-const LONG_QUEUE: f64 = 0.9;
-const QUEUE: f64 = 0.95;
 /// What is left of the base rate after a phase on a path whose losses are congestion.
 const DECAY: f64 = 0.9;
 
@@ -177,7 +163,6 @@ impl Learnt {
             arrivals: Arrivals::default(),
             speeds: None,
             recent: Recent::default(),
-            waiting: (0, Time::ZERO),
             least: LeastRoundTrip::default(),
             marked: 0,
             period: Period::begin(Time::ZERO, Time::ZERO),
@@ -300,6 +285,13 @@ impl Learnt {
         }
     }
 
+    /// A lower rate than `rate`, if packets with this shortest round trip waited in a queue: while there is one, they arrive at the rate
+    /// of the bottleneck. `[P6]`
+    fn drained(&self, rate: f64, shortest: Time) -> Option<f64> {
+        let share = self.least.drain(shortest)?;
+        Some(share * self.speeds.map_or(rate, |speeds| speeds.arrived.min(rate)))
+    }
+
     /// Limits a rate to the allowed range. `[P3]`
     fn bounded(&self, rate: f64, round_trip: Time) -> f64 {
         let slowest = self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
@@ -310,11 +302,6 @@ impl Learnt {
 /// Bytes on the wire per byte of data, in a full packet.
 fn wire_share(size: PacketSize) -> f64 {
     size.packet_bytes as f64 / (size.data_bytes() as f64).max(1.0)
-}
-
-/// Largest queueing delay that does not count as congestion. `[P5]`
-fn tolerated(round_trip: Time) -> Time {
-    Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).min(Time::from_millis(100))
 }
 
 impl Recent {
@@ -330,29 +317,6 @@ impl Period {
     fn begin(now: Time, until: Time) -> Self {
         let since = ticks(now);
         Period { since, until, began: now, shortest: Time::NEVER, is_marked: false, sent_bytes: 0 }
-    }
-}
-
-impl Default for LeastRoundTrip {
-    fn default() -> Self {
-        LeastRoundTrip { present: Time::NEVER, before: Time::NEVER, periods: 0 }
-    }
-}
-
-impl LeastRoundTrip {
-    fn add(&mut self, round_trip: Time) {
-        self.present = self.present.min(round_trip);
-    }
-
-    fn get(&self) -> Time {
-        self.present.min(self.before)
-    }
-
-    fn next_cycle(&mut self) {
-        self.periods += 1;
-        if self.periods == MEMORY_CYCLES {
-            (self.before, self.present, self.periods) = (self.present, Time::NEVER, 0);
-        }
     }
 }
 

@@ -1,12 +1,14 @@
-//! The beginning of a learnt rate: it doubles until the bottleneck is found. `[P6]`, `[P11]` to `[P13]`
+//! The beginning of a learnt rate: it doubles until the bottleneck is found. `[P6]`, `[P8]`, `[P11]` to `[P13]`
 
 use crate::time::Time;
 
 use super::super::burst::{Dispersion, FIRST_BURST, SLOWER};
 use super::super::floor::Floor;
+use super::super::least_round_trip::QUEUE;
 use super::super::margin::Margin;
-use super::super::phases::Phase;
-use super::{Cycle, LONG_QUEUE, Learnt, MARKED, Period, QUEUE, Recent, tolerated};
+use super::super::packets::deviation;
+use super::super::phases::{Phase, USED};
+use super::{Cycle, Learnt, MARKED, Period, Recent};
 
 /// Growth of the rate in a period without congestion at the start, and at the start above the estimate of the first burst.
 const START_GROWTH: f64 = 2.0;
@@ -14,7 +16,7 @@ const BEYOND_GROWTH: f64 = 1.25;
 /// Fraction of the first burst's rate that is tried first, because other flows may use the link as well, and congestion shows
 /// only after a round trip. `[P12]`
 const FIRST_SHARE: f64 = 0.25;
-/// A loss that grows by this share with the rate ends the start.
+/// A loss that grows by this share with the rate ends the start. `[P8]`
 const LOSS_GREW: f64 = 0.1;
 
 impl Learnt {
@@ -56,20 +58,21 @@ impl Learnt {
         }
     }
 
-    /// Ends the start when more is lost than before at a lower rate: the bottleneck has a short queue. `[P13]`
+    /// Ends the start when more is lost than before at a lower rate: the bottleneck has a short queue. `[P8]`
     pub(super) fn watch_loss(&mut self, now: Time, phase: &Phase) {
-        let known = phase.known();
+        let known = phase.packets.known();
         if !self.is_starting || known < FIRST_BURST.into() {
             return;
         }
-        let share = phase.arrived / known;
+        let share = phase.packets.arrived / known;
         let before = self.least_loss.seen().map_or(share, |lost| 1.0 - lost);
-        let deviation = libm::sqrt((share * (1.0 - share)).max(1.0 / known) / known);
+        // Of few packets, all may have arrived by chance.
+        let deviation = deviation(share, known).max(1.0 / known);
         if share < before - (LOSS_GREW * before).max(4.0 * deviation) {
             let delivered = phase.rate * share / before;
             self.go_on_at(now, self.bounded(QUEUE * delivered.min(self.rate), self.round_trip));
         } else {
-            self.least_loss.add(phase);
+            self.least_loss.add(phase.packets);
         }
     }
 
@@ -83,16 +86,12 @@ impl Learnt {
     /// Sets the rate at the end of a period of the start. `[P6]`
     pub(super) fn set(&mut self, now: Time, round_trip: Time) {
         let Period { began, shortest, is_marked, sent_bytes, .. } = self.period;
-        let queueing = shortest.since(self.least.get());
-        let tolerated = tolerated(self.least.get());
         let took = now.since(began).as_secs_f64();
-        let is_used = sent_bytes as f64 > 0.75 * self.rate * took;
+        let is_used = sent_bytes as f64 > USED * self.rate * took;
         let shown = self.speeds.filter(|speeds| speeds.arrived < SLOWER * speeds.sent);
         self.recent = Recent::default();
-        let found = if queueing > tolerated {
-            // While there is a queue, packets arrive at the rate of the bottleneck.
-            let share = if queueing > tolerated.times(2) { LONG_QUEUE } else { QUEUE };
-            share * self.speeds.map_or(self.rate, |speeds| speeds.arrived.min(self.rate))
+        let found = if let Some(drained) = self.drained(self.rate, shortest) {
+            drained
         } else if is_marked {
             self.rate * MARKED
         } else if let Some(speeds) = shown {
