@@ -17,6 +17,7 @@ fn contradictions_of_the_reliable_modes_are_refused_with_the_rule() {
         (json!({ "coded": { "expected_loss": 0.96 } }), "coded.expected_loss", "nothing is worth sending"),
         (json!({ "coded": {}, "packet_bytes": 64 }), "packet_bytes", "no room for a symbol"),
         (json!({ "adaptive_length": { "min_bytes": 1500 } }), "adaptive_length.min_bytes", "fit into no packet"),
+        (json!({ "rate_control": "friendly", "alone": true }), "rate_control", "there are none"),
     ];
     refused(cases);
     let good =

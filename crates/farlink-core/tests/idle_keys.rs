@@ -156,6 +156,11 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
         (aerotp(json!({ "mode": "unreliable", "mack_timeout_s": 1 })), "mack_timeout_s", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "datagram", "copies": 2 })), "copies", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "datagram", "spare_copies": true })), "spare_copies", json!({ "mode": "reliable" })),
+        (
+            aerotp(json!({ "mode": "unreliable", "rate_bps": 1e6, "alone": true })),
+            "alone",
+            json!({ "mode": "reliable" }),
+        ),
         (aerotp(json!({ "mode": "datagram", "initial_rto_s": 2 })), "initial_rto_s", json!({ "mode": "unreliable" })),
         (
             aerotp(json!({ "mode": "datagram", "give_up_after_s": 9 })),

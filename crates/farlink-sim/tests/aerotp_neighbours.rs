@@ -1,7 +1,8 @@
 //! AeroTP's learnt rates on a bottleneck of which they know nothing, alone and beside TCP. `docs/validation/aerotp-neighbours.md` has
 //! more of such cells.
 
-use crate::common::{real, run, text};
+use crate::common::{real, run, setup, text};
+use farlink_core::protocol::TransportConfig;
 use serde_json::{Value, json};
 
 /// 1 Gb/s and 1 ms, then a bottleneck of 10 Mb/s; measured from 60 s on, for a minute.
@@ -46,6 +47,20 @@ fn measured(scenario: &Value) -> Vec<(f64, f64)> {
     let flows = text(&rows, "flow");
     let of_flows = flows.iter().enumerate().filter(|(_, flow)| *flow != "all");
     of_flows.map(|(row, _)| (goodput[row] / 1e7, loss[row])).collect()
+}
+
+#[test]
+fn the_only_flow_of_a_scenario_has_a_path_of_its_own() {
+    let alone = |transports: &[Value]| match &setup(&shared(transports, 0.25, 4, 0.0)).flows[0].transport {
+        TransportConfig::Aerotp(aerotp) => aerotp.alone,
+        other => panic!("{other:?}"),
+    };
+    let usual = json!({ "kind": "aerotp" });
+    assert_eq!(alone(std::slice::from_ref(&usual)), Some(true));
+    assert_eq!(alone(&[usual.clone(), usual]), None);
+    assert_eq!(alone(&[json!({ "kind": "aerotp", "alone": false })]), Some(false));
+    assert_eq!(alone(&[aerotp("friendly")]), None, "it leaves room for others");
+    assert_eq!(alone(&[json!({ "kind": "aerotp", "rate_bps": 1e6 })]), None, "a set rate is watched");
 }
 
 /// Before there was `[P14]`, 88 % were lost in the queue here, and the delay grew to 21 s.
