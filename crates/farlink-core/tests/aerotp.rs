@@ -109,6 +109,7 @@ fn a_simultaneous_opening_establishes_one_connection() {
 #[test]
 fn keep_alives_detect_a_vanished_peer() {
     let mut net = established(json!({ "keep_alive_s": 5, "give_up_after_s": 60 }));
+    wait(&mut net, 2.0); // the opener asks once more `[G4]`
     net.is_cut[1] = true;
     let sent = packets(&net, 0).len();
     wait(&mut net, 50.0);

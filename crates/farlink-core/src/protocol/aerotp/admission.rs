@@ -7,7 +7,7 @@ use crate::time::Time;
 use super::config::AerotpConfig;
 use super::mode::Mode;
 use super::peer::Peer;
-use super::segment::{Flags, Segment};
+use super::segment::{Flags, OPENING_BYTES, Segment};
 
 /// The result of the checks that need no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,18 +70,28 @@ pub(super) struct Reset {
     tag: u16,
     sequence: u32,
     timestamp: u32,
+    /// The opening of its sender, if that is opening a connection itself.
+    opening: Option<u32>,
 }
 
 impl Reset {
     /// The answer to a segment; `None` to one that is itself an answer. `[C13]`
-    pub(super) fn to<D>(segment: &Segment<D>) -> Option<Self> {
+    pub(super) fn to<D>(segment: &Segment<D>, opening: Option<u32>) -> Option<Self> {
+        let &Segment { tag, sequence, timestamp, .. } = segment;
         let is_answer = segment.mack.is_some() || segment.flags.has(Flags::RESET);
-        (!is_answer).then_some(Reset { tag: segment.tag, sequence: segment.sequence, timestamp: segment.timestamp })
+        (!is_answer).then_some(Reset { tag, sequence, timestamp, opening })
     }
 
     pub(super) fn segment<D: Default>(self, config: &AerotpConfig) -> Segment<D> {
-        let Reset { tag, sequence, timestamp } = self;
+        let Reset { tag, sequence, timestamp, opening } = self;
+        let segment = Segment { tag, sequence, timestamp, ..Segment::default() };
         let header_bytes = config.header_bytes.whole() as u16;
-        Segment { tag, sequence, timestamp, flags: Flags::RESET, header_bytes, ..Segment::default() }
+        match opening {
+            None => Segment { flags: Flags::RESET, header_bytes, ..segment },
+            Some(opening) => {
+                let flags = Flags::RESET.with(Flags::ASYN);
+                Segment { flags, opening, header_bytes: header_bytes + OPENING_BYTES, ..segment }
+            }
+        }
     }
 }

@@ -20,6 +20,8 @@ const MOST_HELD_SHIFT: u32 = 31;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: u32,
+    /// By how many ticks the timestamps lag behind, so that they cannot be guessed. `[G2]`
+    lag: u16,
 }
 
 impl Clock {
@@ -29,7 +31,12 @@ impl Clock {
     /// The finest clock that can measure round trips up to `longest`; the coarsest one if none can.
     pub(super) fn for_answers_within(longest: Time) -> Self {
         let is_enough = |&shift: &u32| span(LONGEST_TICKS << shift) >= longest;
-        Clock { shift: (0..MOST_SHIFT).find(is_enough).unwrap_or(MOST_SHIFT) }
+        Clock { shift: (0..MOST_SHIFT).find(is_enough).unwrap_or(MOST_SHIFT), lag: 0 }
+    }
+
+    /// The same clock, whose timestamps lag behind by so many ticks.
+    pub(super) fn behind(self, lag: u16) -> Self {
+        Clock { lag, ..self }
     }
 
     /// Duration of a tick.
@@ -46,7 +53,7 @@ impl Clock {
     /// The timestamp of a segment that is sent now.
     #[inline]
     pub(super) fn stamp(self, now: Time) -> u32 {
-        self.round(now) as u32
+        (self.round(now) as u32).wrapping_sub(u32::from(self.lag))
     }
 
     /// The latest instant up to now, in microseconds, that a timestamp can mean. `None` if no answer takes that long,
@@ -54,7 +61,7 @@ impl Clock {
     #[inline]
     pub(super) fn instant(self, now: Time, stamp: u32) -> Option<u64> {
         let now = self.round(now);
-        let age = u64::from((now as u32).wrapping_sub(stamp));
+        let age = u64::from((now as u32).wrapping_sub(u32::from(self.lag)).wrapping_sub(stamp));
         let ticks = if age > LONGEST_TICKS { None } else { now.checked_sub(age) };
         ticks.map(|ticks| ticks << self.shift)
     }
@@ -97,7 +104,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FINE: Clock = Clock { shift: 0 };
+    const FINE: Clock = Clock { shift: 0, lag: 0 };
 
     #[test]
     fn timestamps_wrap() {
@@ -128,9 +135,9 @@ mod tests {
         /// An echoed timestamp gives the time of sending, and the measured round trip is never shorter than the true one.
         #[test]
         fn an_echoed_timestamp_gives_the_time_of_sending(
-            sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT,
+            sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT, lag: u16,
         ) {
-            let clock = Clock { shift };
+            let clock = Clock { shift, lag };
             let sent = span(sent);
             let took = span(((LONGEST_TICKS << shift) as f64 * share * 0.999_999) as u64);
             let found = clock.instant(clock.sending(sent) + took, clock.stamp(sent));

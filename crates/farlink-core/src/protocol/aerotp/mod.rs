@@ -11,6 +11,7 @@
 
 mod acceptor;
 mod admission;
+mod amplification;
 mod clock;
 mod coded;
 mod config;

@@ -90,7 +90,9 @@ impl<D: Payload> Side<D> {
         let next = self.connection.next(&mut listener.random);
         let ended = std::mem::replace(&mut self.connection, next);
         listener.past = ended.peer().copied().or(listener.past);
-        listener.aborted = ended.is_unfinished().then_some(Abort::PeerRestarted);
+        let is_told = ended.was_reset() && ended.has_told_end();
+        let why = if ended.was_reset() { Abort::Reset } else { Abort::PeerRestarted };
+        listener.aborted = (ended.is_unfinished() && !is_told).then_some(why);
         listener.dropped += ended.dropped();
     }
 }
@@ -101,10 +103,30 @@ impl<D: Payload> Endpoint for Side<D> {
     #[inline]
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         if self.connection.handle(now, segment, rx) == Arrival::Done {
+            if let Some((opening, rx)) = self.connection.take_successor().filter(|_| self.listener.is_some()) {
+                self.listen_again();
+                self.connection.open(now, &opening, rx);
+            }
             return;
         }
         if self.connection.is_closed() {
-            self.connection.refuse(segment);
+            // A peer that restarted answers with RESET what is sent to it before its opening arrives.
+            let is_served = self.listener.is_some() && self.connection.was_reset();
+            let past = self.connection.peer().filter(|_| is_served && now < self.connection.remembered_until());
+            match judge(past, now, segment) {
+                Verdict::Opens if is_served => {}
+                Verdict::Late => {
+                    self.connection.drop_stray();
+                    self.connection.on_late(now, segment, rx);
+                    return;
+                }
+                _ => {
+                    self.connection.refuse(segment);
+                    return;
+                }
+            }
+            self.listen_again();
+            self.connection.open(now, segment, rx);
             return;
         }
         if self.connection.peer().is_some() {

@@ -34,7 +34,10 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         };
         if let Some((handle, it)) = present.and_then(|handle| Some((handle, self.connections.get_mut(&handle)?))) {
             if it.connection.handle(now, segment, rx) == Arrival::Done {
-                return Some(handle);
+                return match it.connection.take_successor() {
+                    Some((opening, rx)) => self.open(now, from, &opening, rx, random),
+                    None => Some(handle),
+                };
             }
         } else {
             let screened = screen(&self.config, segment, rx);
@@ -51,6 +54,10 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             Verdict::Opens => self.open(now, from, segment, rx, random),
             Verdict::Late => {
                 self.refused.dropped.stray += 1;
+                // The clock of a peer that restarted may be behind.
+                if let Some(kept) = present.and_then(|handle| self.connections.get_mut(&handle)) {
+                    kept.connection.on_late(now, segment, rx);
+                }
                 None
             }
             Verdict::Refused => {
@@ -73,7 +80,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// be half open. `[H6]`
     fn answer(&mut self, to: A, segment: &Segment<D>) {
         let is_waiting = self.resets.iter().any(|(waiting, _)| *waiting == to);
-        if let Some(reset) = Reset::to(segment)
+        if let Some(reset) = Reset::to(segment, None)
             && !is_waiting
             && self.resets.len() < self.limits.half_open
         {
@@ -174,9 +181,8 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
 
     /// Discards connections that have been quiet for long enough. `[H5]`
     pub(super) fn forget(&mut self, now: Time) {
-        let quiet = self.config.listen_timeout();
         self.connections.retain(|_, Accepted { connection, .. }| {
-            !connection.is_closed() || !connection.has_told_end() || now < connection.last_received() + quiet
+            !connection.is_closed() || !connection.has_told_end() || now < connection.remembered_until()
         });
         let connections = &self.connections;
         self.addresses.retain(|_, last| match last {
@@ -188,7 +194,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// When a connection has something to do.
     pub(super) fn timeout_of(&self, connection: &Connection<D>) -> Time {
         if connection.is_closed() {
-            return connection.last_received() + self.config.listen_timeout();
+            return connection.remembered_until();
         }
         let own = connection.poll_timeout().unwrap_or(Time::NEVER);
         if connection.is_half_open() {

@@ -6,6 +6,7 @@ use crate::time::Time;
 use super::Connection;
 #[cfg(test)]
 use super::model;
+use crate::protocol::aerotp::clock::span;
 
 impl<D: Payload> Connection<D> {
     /// When the sender next checks for overdue acknowledgements, including that of the end of the stream. `[R5]`
@@ -39,6 +40,20 @@ impl<D: Payload> Connection<D> {
             Some(idle) if self.may_send() && !self.is_link_down => self.last_sign + idle.time(),
             _ => Time::NEVER,
         }
+    }
+
+    /// When an idle opener asks whether its peer waits for the proof of its address. `[G4]`
+    #[inline]
+    pub(super) fn confirm_at(&self) -> Time {
+        let Some(wait) = self.confirmation.wait() else { return Time::NEVER };
+        // After its end too, because the peer's end may wait for the proof.
+        let has_ended = self.is_alive() && self.lifecycle.is_over();
+        let awaits_nothing = has_ended || (self.may_send() && self.sending.awaits_since() == Time::NEVER);
+        let is_idle = awaits_nothing && !self.is_link_down;
+        let at = self.last_sign + wait;
+        // A peer that has been silent for longer is gone.
+        let heard = self.last_received.max(span(self.first_sent.unwrap_or(0)));
+        if is_idle && at < heard + self.config.give_up_after_s.time() { at } else { Time::NEVER }
     }
 
     /// LISTEN_TO: until when a closed connection answers a peer that does not know that it is closed. `[C18]`

@@ -1,6 +1,6 @@
 //! The connection as an [`Endpoint`]: input from the network, the clock and the application.
 
-use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Packet, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::payload::Payload;
 use crate::time::Time;
@@ -9,6 +9,7 @@ use super::Connection;
 use super::identity::Admission;
 use crate::protocol::aerotp::admission::{Screened, Verdict, is_readable, judge, screen};
 use crate::protocol::aerotp::clock::ticks;
+use crate::protocol::aerotp::config::Opens;
 use crate::protocol::aerotp::segment::{Flags, Segment};
 
 /// Result of handling a segment.
@@ -40,13 +41,18 @@ impl<D: Payload> Connection<D> {
             }
             self.refuse(segment);
         } else {
-            match self.admit(now, segment) {
+            match self.admit(now, segment, rx) {
                 Admission::Here => self.take(now, segment, rx),
                 Admission::Dropped => self.drop_stray(),
                 Admission::Foreign => return Arrival::Foreign,
             }
         }
         Arrival::Done
+    }
+
+    /// Whether one side waits for the other to open. `[G4]`
+    fn may_confirm(&self) -> bool {
+        self.config.opens == Opens::Sender && self.has_states()
     }
 
     /// Counts the congestion mark and the damage of a segment of the peer. Those of strangers do not count, as the peer's rate and
@@ -60,6 +66,11 @@ impl<D: Payload> Connection<D> {
     pub(super) fn take(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         (self.last_sign, self.last_received, self.asked) = (now, now, None);
         self.count_faults(rx);
+        // Every segment has a header, however it was counted.
+        self.allowance.on_received(u64::from(segment.wire_bytes()).max(self.config.header_bytes.whole()));
+        if !self.is_passive && self.may_confirm() {
+            self.confirmation.on_segment(segment.flags.has(Flags::ASYN), self.config.initial_rto_s.time());
+        }
         // The count tells the sender of data how strong the parity of data should be. `[U5]`
         if let Integrity::Mended { bits } = rx.integrity
             && segment.mack.is_none()
@@ -120,6 +131,11 @@ impl<D: Payload> Endpoint for Connection<D> {
         if now >= self.answers_until() {
             self.lifecycle.end();
         }
+        if now >= self.confirm_at() {
+            self.confirmation.on_asked(self.config.initial_rto_s.time());
+            self.last_sign = now;
+            self.is_proof_due = true;
+        }
         if !self.may_send() {
             return;
         }
@@ -141,13 +157,29 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.is_link_down {
             return None; // the link is down: a segment sent now would be lost `[C19]`
         }
-        let mut segment = self.next_segment(now)?;
-        self.finish(&mut segment);
+        let (segment, wire_bytes) = loop {
+            let mut segment = self.next_segment(now)?;
+            self.finish(&mut segment);
+            let wire_bytes = segment.wire_bytes();
+            // A RESET is no longer than what it answers.
+            if u64::from(wire_bytes) <= self.allowance.left() || segment.flags.has(Flags::RESET) {
+                break (segment, wire_bytes);
+            }
+            self.allowance.on_short(); // it counts as lost on the way `[G1]`
+        };
+        if !segment.flags.has(Flags::RESET) {
+            self.allowance.on_sent(u64::from(wire_bytes), segment.timestamp, segment.mack.is_none());
+        }
         self.first_sent = self.first_sent.or(Some(ticks(now)));
         self.high_water_marks.pass(self.sending.limits().1, ticks(now));
+        if segment.mack.is_some() {
+            self.confirmation.on_acknowledged();
+        } else if !self.is_passive && self.peer.is_none() && !self.mode.is_acknowledged() && self.may_confirm() {
+            // Nothing else is repeated in these modes.
+            self.confirmation.on_segment(true, self.config.initial_rto_s.time());
+        }
         // Data is paced; segments that only answer are neither delayed nor counted. `[P1]`, `[P2]`
         if !segment.flags.has(Flags(Flags::MACK.0 | Flags::RESET.0)) {
-            let wire_bytes = crate::endpoint::Packet::wire_bytes(&segment);
             self.rate.on_sent(now, self.clock, wire_bytes, !segment.payload.is_empty());
         }
         self.last_sign = now;
@@ -194,12 +226,12 @@ impl<D: Payload> Endpoint for Connection<D> {
         if !self.is_alive() {
             return None;
         }
-        let mut next = self.receiving.deadline().min(self.answers_until());
+        let mut next = self.receiving.deadline().min(self.answers_until()).min(self.confirm_at());
         if self.may_send() {
             let patience = self.give_up_at().min(self.close_by()).min(self.keep_alive_at());
             next = next.min(self.sending_deadline()).min(patience);
             let ready = self.sending.ready_at();
-            if ready != Time::NEVER {
+            if ready != Time::NEVER && !self.waits_for_proof() {
                 next = next.min(ready.max(self.rate.pacer.next()));
             }
         }

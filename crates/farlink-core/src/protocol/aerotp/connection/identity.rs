@@ -23,14 +23,19 @@ pub(super) struct Identity {
     pub(super) tag: u16,
     /// Sequence number at which the own stream begins. `[L9]`
     pub(super) initial: u32,
+    /// Ticks by which the timestamps of a passive side lag behind its clock. `[G2]`
+    pub(super) lag: u16,
 }
 
 impl Identity {
     pub(super) fn draw(random: &mut dyn RandomSource) -> Self {
         let bits = random.next_u64();
-        Identity { tag: bits as u16, initial: (bits >> 16) as u32 }
+        Identity { tag: bits as u16, initial: (bits >> 16) as u32, lag: (bits >> 48) as u16 }
     }
 }
+
+/// Ratio of the longest interval of repetitions to the first. `[R9]`, `[U6]`
+pub(super) const LONGEST_REPETITION: u64 = 8;
 
 /// Relation of a segment to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +49,7 @@ pub(super) enum Admission {
 
 impl<D: Payload> Connection<D> {
     /// Whether a segment belongs to this connection. A segment that answers an active opening, or meets it, belongs to it.
-    pub(super) fn admit(&mut self, now: Time, segment: &Segment<D>) -> Admission {
+    pub(super) fn admit(&mut self, now: Time, segment: &Segment<D>, rx: Rx) -> Admission {
         let is_asyn = segment.flags.has(Flags::ASYN);
         #[cfg(test)]
         if self.peer.is_some() && self.without == Some(model::Without::Tags) {
@@ -63,19 +68,25 @@ impl<D: Payload> Connection<D> {
         if self.lifecycle.is_listening() {
             return Admission::Foreign;
         }
+        // An ASYN with another tag comes from a restarted sender or from a stranger.
+        if self.peer.is_some() && is_asyn && segment.mack.is_none() {
+            if self.is_passive && !self.may_send() && self.is_newer(now, segment.timestamp) && self.is_forgotten(now) {
+                return Admission::Foreign; // there is no connection that a stranger could end
+            }
+            if self.is_passive || self.may_send() {
+                self.question_opening(now, segment, rx);
+            } else {
+                self.answer_with_reset(segment); // it opens nothing here
+            }
+            return Admission::Dropped;
+        }
         if !self.is_newer(now, segment.timestamp) {
             return Admission::Dropped; // of a past connection `[C11]`
         }
         if self.peer.is_some() {
-            // An ASYN with another tag comes only from a restarted sender. If it carries an acknowledgement of data that this
-            // side sent, the peer has received it.
-            if self.is_passive && is_asyn && segment.mack.is_none() {
-                return Admission::Foreign;
-            }
-            let begins_anew = match &segment.mack {
-                Some(mack) => !self.is_passive && self.checked_mack_fields(now, segment, mack).is_some(),
-                None => is_asyn,
-            };
+            // A MACK with another tag that acknowledges data that this side sent: the peer has received it.
+            let mack = segment.mack.as_ref().filter(|_| !self.is_passive);
+            let begins_anew = mack.is_some_and(|mack| self.checked_mack_fields(now, segment, mack).is_some());
             if begins_anew && self.may_send() {
                 self.abort(Abort::PeerRestarted);
             }
@@ -95,6 +106,11 @@ impl<D: Payload> Connection<D> {
         let initial = if is_asyn { segment.opening } else { self.initial };
         self.peer = Some(Peer::new(now, segment.tag, initial, segment.timestamp));
         Admission::Here
+    }
+
+    /// Whether the peer of a connection that is over would have repeated itself by now, if it still missed an answer.
+    fn is_forgotten(&self, now: Time) -> bool {
+        now > self.last_received + self.config.initial_rto_s.time().times(LONGEST_REPETITION)
     }
 
     /// A passive connection is opened by the first segment of its peer. Both streams of a connection begin at the sequence number
@@ -137,7 +153,8 @@ impl<D: Payload> Connection<D> {
 
     /// Answers a segment of no connection with a reset, unless it only acknowledges. `[C13]`
     pub(super) fn answer_with_reset(&mut self, segment: &Segment<D>) {
-        self.reset = Reset::to(segment).or(self.reset);
+        let opening = (!self.is_passive && self.lifecycle.is_opening()).then_some(self.initial);
+        self.reset = Reset::to(segment, opening).or(self.reset);
     }
 
     /// How much data is accepted from a peer that has not yet shown that it receives this side's segments, because its address
@@ -159,18 +176,25 @@ impl<D: Payload> Connection<D> {
     pub(super) fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
         let sent =
             self.clock.instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
-        let is_mine = segment.tag == self.tag && sent && self.may_send();
+        let is_mine = segment.tag == self.tag && sent && (self.may_send() || self.challenge.is_some());
         let (first, next) = self.sending.limits();
         let ahead = segment.sequence.wrapping_sub(self.number(first)) as i32;
         let is_recent = first.checked_add_signed(i64::from(ahead)).is_some_and(|position| position <= next);
         if !is_mine || !is_recent {
             self.dropped.stray += 1;
+            return;
+        }
+        let has_restarted = self.on_answered_challenge(now, segment);
+        if !self.may_send() {
+            self.dropped.stray += u64::from(!has_restarted);
         } else if self.lifecycle.is_peer_ended() && self.sending.is_all_acknowledged() {
             // Only the acknowledgement of the end is missing, and the peer that would send it is gone.
             self.lifecycle.on_mack(true);
             self.last_received = now;
         } else {
-            self.abort(Abort::Reset);
+            self.last_received = now;
+            self.abort(if has_restarted { Abort::PeerRestarted } else { Abort::Reset });
+            self.refuse_kept();
         }
     }
 }

@@ -36,6 +36,7 @@ impl<D: Payload> Connection<D> {
                 self.rate.on_answer(now, &answer);
                 let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());
                 self.window_requests.on_window(now, u64::from(mack.window), left, rate);
+                self.allowance.on_echo(mack.echo);
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,
@@ -133,6 +134,16 @@ impl<D: Payload> Connection<D> {
         // A peer that has received segments of this side may request a longer window. `[W1]`
         if is_question && ahead > 0 && segment.forward.is_none() && !segment.flags.has(Flags::ASYN) {
             self.receiving.make_room(ahead as u64);
+        }
+        // An idle opener asks until its address is proven. `[G3]`
+        if is_question
+            && ahead <= 1 // its end takes one number
+            && self.is_passive
+            && !self.allowance.is_proven()
+            && !segment.flags.has(Flags::ASYN)
+        {
+            self.allowance.on_short();
+            self.is_proof_due = true;
         }
         // An empty segment asks about data that has arrived; its own position has no meaning. `[C9]`
         let position = if is_question { Some(base) } else { base.checked_add_signed(i64::from(ahead)) };

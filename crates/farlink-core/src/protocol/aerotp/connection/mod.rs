@@ -1,6 +1,7 @@
 //! One AeroTP connection, active or passive, from its opening to its end: combines the states, the sending and the
 //! receiving half as an [`Endpoint`](crate::endpoint::Endpoint).
 
+mod challenge;
 mod deadlines;
 mod endpoint;
 mod identity;
@@ -18,6 +19,7 @@ use crate::rng::RandomSource;
 use crate::time::Time;
 
 use super::admission::{Reset, Screened};
+use super::amplification::{Allowance, Confirmation};
 use super::clock::Clock;
 use super::config::AerotpConfig;
 use super::lifecycle::{Lifecycle, State};
@@ -29,6 +31,7 @@ use super::rate::Rate;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::window_requests::WindowRequests;
+use challenge::Challenge;
 use identity::Identity;
 
 pub(super) use endpoint::Arrival;
@@ -62,8 +65,15 @@ pub struct Connection<D> {
     tag: u16,
     /// Initial sequence number of the own stream.
     initial: u32,
+    /// Ticks by which the timestamps of a passive side lag behind its clock. `[G2]`
+    lag: u16,
     peer: Option<Peer>,
     reset: Option<Reset>,
+    /// What may be sent to the peer's address.
+    allowance: Allowance,
+    confirmation: Confirmation,
+    /// An opening of another sender, until it is known whether the peer has restarted.
+    challenge: Option<Box<Challenge<D>>>,
     clock: Clock,
     /// When the first segment was sent, in ticks; no valid answer refers to an earlier time.
     first_sent: Option<u64>,
@@ -73,6 +83,8 @@ pub struct Connection<D> {
     last_sign: Time,
     last_received: Time,
     is_question_due: bool,
+    /// Whether a question is due whose answer proves an address. `[G3]`, `[G4]`
+    is_proof_due: bool,
     /// Since when a segment that needs an answer is unanswered.
     asked: Option<Time>,
     /// When the end of the own stream was first sent.
@@ -154,13 +166,15 @@ impl<D: Payload> Connection<D> {
         let mut side = Self::new(config, random);
         side.is_passive = side.has_states();
         if side.is_passive {
+            side.clock = side.clock.behind(side.lag);
+            side.allowance = Allowance::UNPROVEN;
             side.lifecycle.listen();
         }
         side
     }
 
     fn new(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
-        let Identity { tag, initial } = Identity::draw(random);
+        let Identity { tag, initial, lag } = Identity::draw(random);
         Connection {
             config: config.clone(),
             size: config.packet_size(),
@@ -177,14 +191,19 @@ impl<D: Payload> Connection<D> {
             damaged: 0,
             tag,
             initial,
+            lag,
             peer: None,
             reset: None,
+            allowance: Allowance::PROVEN,
+            confirmation: Confirmation::NONE,
+            challenge: None,
             clock: config.clock(),
             first_sent: None,
             high_water_marks: HighWaterMarks::of_own_stream(),
             last_sign: Time::ZERO,
             last_received: Time::ZERO,
             is_question_due: false,
+            is_proof_due: false,
             asked: None,
             end_sent: None,
             is_link_down: false,
@@ -269,6 +288,20 @@ impl<D: Payload> Connection<D> {
         self.is_passive && self.lifecycle.is_opening()
     }
 
+    /// Whether the peer has shown that it receives at its address what this side sends. Until then at most three times the
+    /// bytes that arrived are sent. `[G1]`
+    pub fn is_address_proven(&self) -> bool {
+        self.allowance.is_proven()
+    }
+
+    /// The peer's segments come from another address from now on, which has to be proven like the first one. The layer that
+    /// knows addresses calls it. `[G5]`
+    pub fn address_changed(&mut self) {
+        if self.has_states() {
+            self.allowance = Allowance::UNPROVEN;
+        }
+    }
+
     /// Whether the application has got `Connected` but not the end of the connection.
     pub(super) fn is_unfinished(&self) -> bool {
         self.pending_events.has_told_connected && !self.pending_events.has_told_closed
@@ -277,6 +310,16 @@ impl<D: Payload> Connection<D> {
     /// Whether it has ended, and at most answers what its peer repeats. `[C18]`
     pub(super) fn has_ended(&self) -> bool {
         self.is_closed() || self.answers_until() != Time::NEVER
+    }
+
+    /// Until when its peer is remembered after its end. `[H5]`
+    pub(super) fn remembered_until(&self) -> Time {
+        (self.last_received + self.config.listen_timeout()).max(self.questions_until())
+    }
+
+    /// Whether a RESET has ended it.
+    pub(super) fn was_reset(&self) -> bool {
+        self.pending_events.aborted == Some(Abort::Reset)
     }
 
     /// Whether the connection is alive, or its failure was reported to the application.

@@ -126,6 +126,7 @@ impl Setting {
         end.connection.tag = 1 + u16::from(world.incarnations[side]) * 2 + side as u16;
         end.connection.initial = 7 + u32::from(world.incarnations[side]) * u32::from(self.bytes[side] + 1);
         end.connection.without = self.without;
+        end.connection.clock = config.clock(); // its timestamps do not lag behind, which the order of states would depend on
         world.ends[side] = end;
         world.seen[side] = Seen::default();
         self.write(world, side);
@@ -347,13 +348,15 @@ impl Hash for World {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.incarnations, self.seen, self.read, self.left, self.wrong).hash(hasher);
         for end in &self.ends {
-            let Connection { lifecycle, sending, receiving, tag, initial, peer, reset, pending_events, .. } =
-                &end.connection;
-            let Connection { is_question_due, asked, .. } = end.connection;
-            (lifecycle, is_question_due, asked.is_some(), tag, initial).hash(hasher);
+            let Connection {
+                lifecycle, sending, receiving, tag, initial, peer, reset, challenge, pending_events, ..
+            } = &end.connection;
+            let Connection { is_question_due, is_proof_due, asked, allowance, .. } = end.connection;
+            (lifecycle, is_question_due, is_proof_due, asked.is_some(), tag, initial).hash(hasher);
+            (allowance.is_proven(), allowance.left(), allowance.is_short()).hash(hasher);
             let known = end.listener.as_ref().map(|listener| (listener.past, listener.aborted));
             hash_without_instants(
-                &format!("{sending:?}{receiving:?}{peer:?}{known:?}{reset:?}{pending_events:?}"),
+                &format!("{sending:?}{receiving:?}{peer:?}{known:?}{reset:?}{challenge:?}{pending_events:?}"),
                 hasher,
             );
         }

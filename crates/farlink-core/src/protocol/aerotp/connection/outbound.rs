@@ -6,6 +6,7 @@ use crate::time::Time;
 
 use super::Connection;
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
+use crate::protocol::aerotp::fec::CRC_BYTES;
 use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::parity::{Parity, words_within};
 use crate::protocol::aerotp::segment::{
@@ -19,8 +20,15 @@ impl<D: Payload> Connection<D> {
         if let Some(reset) = self.reset.take() {
             return Some(reset.segment(&self.config));
         }
+        if let Some(question) = self.challenge_segment(now) {
+            return Some(question);
+        }
         if !self.is_alive() {
             return None;
+        }
+        // Before MACKs, which may use up what is left.
+        if self.allowance.is_short() && self.may_send() && self.wants_proof(now) && self.may_ask_for_proof() {
+            return Some(self.proof_question(now));
         }
         if let Some(peer) = self.peer
             && let Some((ack, mack)) =
@@ -33,10 +41,12 @@ impl<D: Payload> Connection<D> {
             let skipped = self.receiving.skipped();
             return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), skipped, ..self.blank(now) });
         }
-        if self.may_send() && self.rate.ask() {
+        let may_ask = self.allowance.left() >= self.question_bytes();
+        if self.may_send() && may_ask && self.rate.ask() {
             return Some(self.question(now));
         }
         if self.may_send()
+            && may_ask
             && let Some(wanted) = self.window_requests.take()
         {
             // Its sequence number says how far the window should extend beyond the sent data. `[W2]`
@@ -44,10 +54,16 @@ impl<D: Payload> Connection<D> {
             self.asked = self.asked.or(Some(now));
             return Some(Segment { sequence, ..self.blank(now) });
         }
+        if !self.may_send() && self.has_states() && std::mem::take(&mut self.is_proof_due) {
+            return Some(self.plain_question(now));
+        }
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
-        let most = self.size.room(self.lifecycle.is_opening());
+        if self.sending.ready_at() <= now {
+            self.allowance.on_short(); // from the first such segment on, which may be the only one to arrive `[G3]`
+        }
+        let Some(most) = self.allowed_room() else { return self.ask_for_proof(now) };
         if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(self.clock.sending(now), most) {
             let mut flags = Flags::default();
             if is_end {
@@ -69,15 +85,88 @@ impl<D: Payload> Connection<D> {
             let class = self.sending.class();
             return Some(Segment { sequence, class, flags, repair, forward, payload, ..self.blank(now) });
         }
-        std::mem::take(&mut self.is_question_due).then(|| self.question(now))
+        if may_ask && std::mem::take(&mut self.is_question_due) {
+            self.is_proof_due = false;
+            return Some(self.question(now));
+        }
+        // Its answer is not awaited. `[G4]`
+        (may_ask && std::mem::take(&mut self.is_proof_due)).then(|| self.plain_question(now))
+    }
+
+    /// Wire bytes of the longest question.
+    fn question_bytes(&self) -> u64 {
+        self.config.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(FORWARD_BYTES)
+    }
+
+    /// The room for data in the next segment; `None` if the peer's address has to be proven first. `[G1]`
+    #[inline]
+    fn allowed_room(&self) -> Option<u32> {
+        let most = self.size.room(self.carries_asyn());
+        if self.allowance.is_proven() {
+            return Some(most);
+        }
+        // Data is not acknowledged in every mode; a question always is.
+        let question = if self.mode.is_acknowledged() { 0 } else { self.question_bytes() };
+        let left = self.allowance.left().saturating_sub(question);
+        let packet_bytes = self.size.packet_bytes.max(self.config.packet_bytes.whole());
+        if left >= packet_bytes {
+            return Some(most);
+        }
+        // The length of symbols is fixed, and parity takes room.
+        if self.config.coded.is_some() || self.config.erasure.is_some() || self.size.parity != Parity::NONE {
+            return None;
+        }
+        let overhead = self.question_bytes() + u64::from(CRC_BYTES);
+        u32::try_from(left.saturating_sub(overhead)).ok().map(|room| room.min(most)).filter(|&room| room > 0)
+    }
+
+    /// Data is due, and the peer's address has to be proven first: a question asks for an answer that proves it. `[G3]`
+    fn ask_for_proof(&mut self, now: Time) -> Option<Segment<D>> {
+        if !self.wants_proof(now) {
+            return None;
+        }
+        self.allowance.on_short();
+        self.may_ask_for_proof().then(|| self.proof_question(now))
+    }
+
+    /// Whether something is due that cannot be sent before the peer's address is proven, or an opener asks for that.
+    fn wants_proof(&self, now: Time) -> bool {
+        let is_data_held = self.sending.ready_at() <= now && self.allowed_room().is_none();
+        self.is_question_due || self.is_proof_due || is_data_held
+    }
+
+    fn may_ask_for_proof(&self) -> bool {
+        self.allowance.may_ask(self.question_bytes())
+    }
+
+    fn proof_question(&mut self, now: Time) -> Segment<D> {
+        self.allowance.on_asked();
+        (self.is_question_due, self.is_proof_due) = (false, false);
+        self.question(now)
+    }
+
+    /// Whether nothing can be sent before something arrives. `[G1]`
+    #[inline]
+    pub(super) fn waits_for_proof(&self) -> bool {
+        !self.allowance.is_proven() && self.allowed_room().is_none() && !self.may_ask_for_proof()
+    }
+
+    /// Whether segments carry ASYN: it also says that the peer's address is not proven and data waits for that. `[C2]`, `[G3]`
+    #[inline]
+    fn carries_asyn(&self) -> bool {
+        self.lifecycle.is_opening() || (self.is_passive && self.allowance.is_short())
     }
 
     /// An empty segment, which the peer answers at once. `[C9]`
     fn question(&mut self, now: Time) -> Segment<D> {
+        self.asked = self.asked.or(Some(now));
+        self.plain_question(now)
+    }
+
+    fn plain_question(&mut self, now: Time) -> Segment<D> {
         let forward = self.forward(now, u32::from(FORWARD_BYTES));
         let (first, next) = self.sending.limits();
         let sequence = self.number(if forward.is_some() { first } else { next });
-        self.asked = self.asked.or(Some(now));
         Segment { sequence, forward, ..self.blank(now) }
     }
 
@@ -89,14 +178,14 @@ impl<D: Payload> Connection<D> {
     }
 
     /// A segment of this connection without content.
-    fn blank(&self, now: Time) -> Segment<D> {
+    pub(super) fn blank(&self, now: Time) -> Segment<D> {
         Segment { tag: self.tag, mode: self.mode, timestamp: self.clock.stamp(now), ..Segment::default() }
     }
 
     /// Fills in the fields that depend on the rest of the segment.
     pub(super) fn finish(&self, segment: &mut Segment<D>) {
         segment.header_bytes = self.config.header_bytes.whole() as u16;
-        if self.lifecycle.is_opening() && !segment.flags.has(Flags::RESET) {
+        if self.carries_asyn() && !segment.flags.has(Flags::RESET) {
             segment.flags = segment.flags.with(Flags::ASYN);
             segment.opening = self.initial;
             segment.header_bytes += OPENING_BYTES;
