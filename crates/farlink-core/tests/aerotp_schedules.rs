@@ -74,6 +74,8 @@ struct World {
     sent: Vec<(usize, Segment<Vec<u8>>)>,
     count: u64,
     restarts: u32,
+    /// The latest incarnation of the peer from which each side has read anything since its own last restart.
+    latest_read: [u32; 2],
 }
 
 fn byte(side: usize, incarnation: u32, at: usize) -> u8 {
@@ -141,6 +143,7 @@ impl World {
             sent: Vec::new(),
             count: 0,
             restarts: 0,
+            latest_read: [0; 2],
         };
         world.plan();
         world
@@ -230,8 +233,9 @@ impl World {
         }
     }
 
-    /// The data read is a prefix of the data written by one incarnation of the peer.
-    fn check(&self, side: usize) {
+    /// The data read is a prefix of the data written by one incarnation of the peer, and not by one before another whose data was
+    /// read: it would be read twice.
+    fn check(&mut self, side: usize) {
         let (read, peer) = (&self.apps[side].read, 1 - side);
         let is_of = |incarnation: &u32| {
             let written = (0..self.bytes[peer]).map(|at| byte(peer, *incarnation, at));
@@ -239,7 +243,14 @@ impl World {
                 && written.zip(read).all(|(written, read)| read.is_none_or(|read| written == read))
         };
         let mut incarnations = (0..=self.apps[peer].incarnation).rev();
-        assert!(incarnations.any(|incarnation| is_of(&incarnation)), "side {side} read bytes that were not written");
+        let (from, first) = (incarnations.find(is_of), read.first().copied().flatten());
+        assert!(from.is_some(), "side {side} read bytes that were not written");
+        // The first byte tells incarnations apart.
+        if let (Some(from), Some(_)) = (from, first) {
+            let latest = &mut self.latest_read[side];
+            assert!(from >= *latest, "side {side} reads what incarnation {from} of its peer wrote, after {latest}");
+            *latest = from;
+        }
     }
 
     fn send(&mut self, side: usize, packet: Segment<Vec<u8>>) {
@@ -274,6 +285,7 @@ impl World {
             }
             Incident::Restart(side) => {
                 self.restarts += 1;
+                self.latest_read[side] = 0;
                 let fresh = Pairs::<Vec<u8>>::pair(&self.config, self.rng.below(u64::MAX));
                 self.ends[side] = if side == 0 { fresh.0 } else { fresh.1 };
                 self.renew(side, false);
