@@ -18,6 +18,8 @@ pub enum Event {
     Skipped(u64),
     /// This many bytes were given up because they were too old to be sent or retransmitted.
     Expired(u64),
+    /// The path carries less than the rate that was set: the circuit breaker has lowered it to this one, in bit/s (RFC 8084).
+    RateLowered(u64),
     /// Everything written was acknowledged and both sides have closed.
     Closed,
     /// The connection was given up.

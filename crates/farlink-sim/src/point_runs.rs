@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::engine::{NoTrace, Setup, simulate};
 use crate::layout::Layout;
+use crate::notes::{self, FirstLowered};
 use crate::rows::{Row, rows};
 use crate::stats::Quantiles;
 use crate::tally::{Place, Tally};
@@ -33,6 +34,11 @@ impl<'a> PointRuns<'a> {
     pub(crate) fn new(point: u64, scenario: &'a Scenario, setup: &'a Setup) -> Self {
         let place = Place { point, seed: scenario.seed.whole() };
         PointRuns { place, scenario, setup, layout: Layout::of(setup) }
+    }
+
+    /// The point, for remarks.
+    pub(crate) fn remarked(&self) -> notes::Point<'a> {
+        notes::Point { scenario: self.scenario, setup: self.setup }
     }
 
     /// Runs until there are enough runs. If it is interrupted, the tally has the finished ones.
@@ -84,14 +90,17 @@ impl<'a> PointRuns<'a> {
             }
             let result = simulate(self.setup, self.place.seed, run, &mut NoTrace, &|| watch.is_stopped())?;
             watch.finish_one();
-            Some((run, rows(&self.layout, self.setup, &result)))
+            Some((run, rows(&self.layout, self.setup, &result), FirstLowered::of(run, &result)))
         };
         let mut first = runs.start;
         while first < runs.end {
             let some = first..first.saturating_add(at_a_time).min(runs.end);
             first = some.end;
-            let finished: Vec<(u64, Vec<Row>)> = some.into_par_iter().filter_map(simulate_run).collect();
-            finished.iter().for_each(|(run, rows)| tally.add(&self.layout.rows, self.place, *run, rows));
+            let finished: Vec<(u64, Vec<Row>, FirstLowered)> = some.into_par_iter().filter_map(simulate_run).collect();
+            for (run, rows, lowered) in &finished {
+                tally.add(&self.layout.rows, self.place, *run, rows);
+                tally.lowered.add(lowered);
+            }
             if watch.is_stopped() {
                 break;
             }

@@ -14,7 +14,7 @@ use crate::columns::{PointColumns, RunColumns};
 use crate::engine::Setup;
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::estimate::{Estimate, of_study};
-use crate::notes::{self, notes};
+use crate::notes::{self, lowered_rates, notes};
 use crate::options::{Announce, Options, Output, RunError, thread_pool};
 use crate::point_runs::{ENGINE, PointRuns, least_runs};
 use crate::resolve::{Channels, resolve_with};
@@ -85,12 +85,13 @@ impl<'a> Study<'a> {
         watch.expect(count);
         let mut tally = Tally::new(of_point.layout.rows.len(), true);
         self.pool.install(|| of_point.run(&mut tally, runs, &watch));
+        let lowered = std::mem::take(&mut tally.lowered);
         let (summary, rows) = tally.finish(&of_point.layout.rows, of_point.place);
         Ok(Output {
             rows: rows.unwrap_or_default().into_table(ENGINE),
             summary: summary.into_table(ENGINE),
             interrupted: watch.is_stopped(),
-            notes: Vec::new(),
+            notes: lowered_rates(std::iter::once((of_point.remarked(), lowered))),
         })
     }
 
@@ -132,21 +133,26 @@ impl<'a> Study<'a> {
 
     fn run_all(&self, watch: &Watch<'_>) -> Output {
         let points: Vec<PointRuns<'_>> = (0..self.points()).filter_map(|point| self.point(point).ok()).collect();
-        let finished =
-            |point: &PointRuns<'_>| point.run_all(self.keeps_rows, watch).finish(&point.layout.rows, point.place);
+        let finished = |point: &PointRuns<'_>| {
+            let mut tally = point.run_all(self.keeps_rows, watch);
+            let lowered = std::mem::take(&mut tally.lowered);
+            (tally.finish(&point.layout.rows, point.place), lowered)
+        };
         let results: Vec<_> = self.pool.install(|| points.par_iter().map(finished).collect());
-        let (mut summary, mut rows) = (PointColumns::default(), None);
-        for (of_point, kept) in results {
+        let (mut summary, mut rows, mut all_lowered) = (PointColumns::default(), None, Vec::new());
+        for ((of_point, kept), lowered) in results {
+            all_lowered.push(lowered);
             summary.append(of_point);
             if let Some(kept) = kept {
                 rows.get_or_insert_with(RunColumns::default).append(kept);
             }
         }
+        let remarked = points.iter().map(PointRuns::remarked);
         Output {
             rows: rows.map(|rows| rows.into_table(ENGINE)).unwrap_or_default(),
             summary: summary.into_table(ENGINE),
             interrupted: watch.is_stopped(),
-            notes: self.notes(),
+            notes: self.notes().into_iter().chain(lowered_rates(remarked.zip(all_lowered))).collect(),
         }
     }
 }

@@ -4,6 +4,7 @@ use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::columns::{Missed, PointColumns, RunColumns};
 use crate::layout::RowOf;
+use crate::notes::FirstLowered;
 use crate::rows::Row;
 use crate::stats::{Interval, Moments, Quantiles};
 use crate::verdict::Verdict;
@@ -25,6 +26,8 @@ pub(crate) struct Tally {
     rows: Vec<RowTally>,
     /// All rows of all runs.
     kept: Option<RunColumns>,
+    /// Rates that were lowered under way.
+    pub(crate) lowered: FirstLowered,
 }
 
 #[derive(Clone, Default)]
@@ -39,7 +42,12 @@ impl Tally {
     /// For points with `rows` rows per run.
     pub(crate) fn new(rows: usize, keeps_rows: bool) -> Self {
         let row = RowTally { moments: vec![Moments::default(); QUANTITIES.len()], ..RowTally::default() };
-        Tally { runs: 0, rows: vec![row; rows], kept: keeps_rows.then(RunColumns::default) }
+        Tally {
+            runs: 0,
+            rows: vec![row; rows],
+            kept: keeps_rows.then(RunColumns::default),
+            lowered: FirstLowered::default(),
+        }
     }
 
     /// Adds a run.

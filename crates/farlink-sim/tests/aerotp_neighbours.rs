@@ -1,7 +1,9 @@
 //! AeroTP's learnt rates on a bottleneck of which they know nothing, alone and beside TCP. `docs/validation/aerotp-neighbours.md` has
 //! more of such cells.
 
-use crate::common::{real, run, setup, text};
+use std::borrow::Cow;
+
+use crate::common::{expanded, go_on, real, run, setup, text};
 use farlink_core::protocol::TransportConfig;
 use serde_json::{Value, json};
 
@@ -109,4 +111,27 @@ fn a_set_rate_falls_to_what_a_bottleneck_carries_and_stays_where_a_channel_loses
         let (watched, unwatched) = (set(9e6, loss, false).0, set(9e6, loss, true).0);
         assert!((watched / unwatched - 1.0).abs() < 0.02, "{watched} instead of {unwatched} at {loss}");
     }
+}
+
+/// `[P17]`: the user learns that a set rate was lowered, of which flow, and what to do; and nothing where the loss is the channel's.
+#[test]
+fn a_set_rate_that_was_lowered_is_remarked_on() {
+    let notes = |transport: Value, loss: f64| {
+        let mut scenario = shared(&[tcp("reno"), transport], 0.025, 20, loss);
+        scenario["runs"] = json!(2);
+        let output = run(&scenario, 2);
+        let expanded = expanded(&scenario);
+        let study = farlink_sim::Study::new(Cow::Borrowed(&expanded), &farlink_sim::Options::default(), &go_on).unwrap();
+        let piece = study.run(0, 0..1, &go_on).unwrap();
+        let is_of_rate = |note: &String| note.starts_with("transport.t1.rate_bps");
+        assert_eq!(piece.notes, output.notes.iter().filter(|note| is_of_rate(note)).cloned().collect::<Vec<_>>());
+        piece.notes
+    };
+    let too_fast = notes(json!({ "kind": "aerotp", "rate_bps": 1e8 }), 0.0);
+    let [note] = &too_fast[..] else { panic!("{too_fast:?}") };
+    for part in ["more than the path carries", "flow \"f1\"", "run 0 lowered it to", "Mbit/s", "alone = true"] {
+        assert!(note.contains(part), "{note}");
+    }
+    assert_eq!(notes(json!({ "kind": "aerotp", "rate_bps": 1e8, "alone": true }), 0.0), [""; 0]);
+    assert_eq!(notes(json!({ "kind": "aerotp", "rate_bps": 5e6 }), 0.4), [""; 0], "the channel loses them");
 }

@@ -329,6 +329,7 @@ impl Chain {
             last_arrival: parts.iter().map(|part| part.last_arrival).fold(account.last_progress, Time::max),
             round_trip: parts.iter().filter_map(|part| part.round_trip).max(),
             aborted: account.aborted,
+            lowered: parts.iter().filter_map(|part| part.lowered).min(),
             sent_packets: sum(|part| part.sent_packets),
             sent_bytes: sum(|part| part.sent_bytes),
             overhead_bytes: sum(|part| part.overhead_bytes),

@@ -11,6 +11,7 @@ mod classes;
 mod first_timers;
 mod growth;
 mod legs;
+mod lowered;
 mod offers;
 mod packets;
 mod passes;
@@ -27,6 +28,7 @@ use farlink_core::scenario::Scenario;
 
 use crate::engine::Setup;
 
+pub(crate) use lowered::{FirstLowered, lowered_rates};
 pub(crate) use timers::check_timers;
 
 /// Number of remarks on one key that are shown in full, because those of many grid points differ only in a number.

@@ -82,6 +82,8 @@ pub(super) struct Flow<E> {
     last_early: Time,
     /// When and why the sender gave up.
     aborted: Option<(Time, Abort)>,
+    /// When its set rate was lowered first, and to how many bit/s.
+    lowered: Option<(Time, u64)>,
     pub(super) id: u32,
     pub(super) spec: usize,
     pub(super) number: u64,
@@ -131,6 +133,7 @@ where
             last_progress: start,
             last_early: start,
             aborted: None,
+            lowered: None,
             id,
             spec,
             number,
@@ -387,6 +390,10 @@ where
 
     /// The application acts on an event; `true` if the endpoint may have more to send now.
     pub(super) fn on_event(&mut self, side: usize, event: Event, now: Time, open_flows: &mut u64) -> bool {
+        if let Event::RateLowered(rate_bps) = event {
+            self.lowered = self.lowered.or(Some((now, rate_bps)));
+            return false;
+        }
         if self.relay.is_some() {
             return self.on_event_for_relay(side, event, now);
         }

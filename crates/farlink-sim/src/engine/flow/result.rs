@@ -35,6 +35,7 @@ where
             last_arrival: self.last_progress.max(self.last_early),
             round_trip: self.ends[0].probe().rtt,
             aborted: self.aborted,
+            lowered: self.lowered,
             sent_packets: counts.sent_packets,
             sent_bytes: counts.sent_bytes,
             overhead_bytes: counts.sent_bytes - counts.sent_payload_bytes,
@@ -91,6 +92,8 @@ pub struct FlowResult {
     pub round_trip: Option<Time>,
     /// When and why the sender gave the connection up, if it did.
     pub aborted: Option<(Time, Abort)>,
+    /// When the sender's set rate was lowered first, as the path carries less, and to how many bit/s.
+    pub lowered: Option<(Time, u64)>,
     /// Packets sent.
     pub sent_packets: u64,
     /// Wire bytes sent.

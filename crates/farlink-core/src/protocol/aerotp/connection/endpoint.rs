@@ -214,6 +214,9 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.sending.take_writable() {
             return Some(Event::Writable);
         }
+        if let Some(rate_bps) = self.rate.take_lowered() {
+            return Some(Event::RateLowered(rate_bps));
+        }
         if !self.pending_events.has_told_closed && self.is_over() {
             self.pending_events.has_told_closed = true;
             return Some(Event::Closed);

@@ -34,6 +34,8 @@ pub(super) struct Breaker {
     next_rest: u32,
     /// Lost and all packets, while the rate is in doubt.
     doubtful: Packets,
+    /// Whether it was told that the set rate is too high.
+    has_told: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +59,7 @@ impl Breaker {
             rest: 0,
             next_rest: FIRST_REST,
             doubtful: Packets::default(),
+            has_told: false,
         }
     }
 
@@ -65,9 +68,13 @@ impl Breaker {
     }
 
     /// Whether it has found that the path carries less than the set rate.
-    #[cfg(test)]
     fn is_open(&self) -> bool {
         self.state == State::Open
+    }
+
+    /// The rate in place of the set one, in bytes per second, if the path carries less; told once.
+    pub(super) fn take_lowered(&mut self) -> Option<f64> {
+        (self.is_open() && !std::mem::replace(&mut self.has_told, true)).then_some(self.rate)
     }
 
     #[inline]
@@ -178,6 +185,7 @@ mod tests {
         assert!(breaker.is_open());
         assert!((rates.last().unwrap() / 1.1e5 - 1.0).abs() < 0.05, "{rates:?}");
         assert_eq!(rates[5], 1e6, "not before ten round trips");
+        assert_eq!((breaker.take_lowered(), breaker.take_lowered()), (rates.last().copied(), None), "told once");
     }
 
     #[test]
@@ -186,7 +194,7 @@ mod tests {
             let mut breaker = Breaker::new(1e6);
             let rates = run(&mut breaker, 300, |_| loss);
             let used = rates.iter().sum::<f64>() / 300.0 / 1e6;
-            assert!(!breaker.is_open() && used > 0.98, "{used} at {loss}");
+            assert!(breaker.take_lowered().is_none() && used > 0.98, "{used} at {loss}");
             assert!(rates.iter().any(|&rate| rate < 0.9e6), "it was tried");
         }
     }

@@ -127,6 +127,12 @@ impl Rate {
         }
     }
 
+    /// The rate in place of a set one that the path does not carry, in bit/s; told once. `[P17]`
+    pub(super) fn take_lowered(&mut self) -> Option<u64> {
+        let Control::Watched(breaker) = &mut self.control else { return None };
+        breaker.take_lowered().map(|bytes_per_s| (bytes_per_s * 8.0) as u64)
+    }
+
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
         match &mut self.control {
             Control::None => {}
