@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use farlink_core::protocol::aerotp::{Flags, Segment};
+use farlink_core::wire::aerotp::{Outside, encode_segment_into};
+
 const BYTES: usize = 8 << 20;
 /// Far longer than a test takes.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -132,7 +135,7 @@ fn several_files_arrive_at_one_host() {
     assert_eq!(names(&folder).len(), 6, "nothing else is left");
 }
 
-/// When a sender ends, another one can connect.
+/// Another sender waits until a host has given up the one that vanished.
 #[test]
 fn a_host_waits_for_another_sender() {
     let folder = folder("udp-another");
@@ -144,13 +147,67 @@ fn a_host_waits_for_another_sender() {
     std::thread::sleep(Duration::from_millis(700));
     first.kill().unwrap();
     first.wait().unwrap();
-    // The host probes a silent sender and gives it up after `--wait`.
-    std::thread::sleep(Duration::from_millis(2000));
     let second = finish(start(&["send", "file", &address], &folder));
     assert!(second.status.success(), "{second:?}");
     let output = finish(receiver);
     assert!(output.status.success(), "{output:?}");
     assert!(text(&output.stderr).contains("a sender is gone (NoAnswer)"), "{output:?}");
+    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+}
+
+/// A receiver that was killed and started again gets the file from its beginning.
+#[test]
+fn a_sender_begins_anew_with_a_receiver_that_was_started_again() {
+    let folder = folder("udp-receiver-killed");
+    let file = content(BYTES / 4);
+    std::fs::write(folder.join("file"), &file).unwrap();
+    let address = address();
+    let mut first = start(&["receive", &address, "copy"], &folder);
+    let sender = start(&["send", "file", &address, "--rate", "8e6"], &folder);
+    std::thread::sleep(Duration::from_millis(700));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let second = finish(start(&["receive", &address, "copy"], &folder));
+    assert!(second.status.success(), "{second:?}");
+    let output = finish(sender);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stderr).contains("sending from the beginning"), "{output:?}");
+    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+}
+
+/// A stranger's single opening takes no file from the sender that comes after it.
+#[test]
+fn a_stray_datagram_takes_no_file() {
+    let folder = folder("udp-stray");
+    let file = content(BYTES / 4);
+    std::fs::write(folder.join("file"), &file).unwrap();
+    let address = address();
+    let receiver = start(&["receive", &address, "copy"], &folder);
+    while names(&folder) == ["file"] {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let opening = Segment::<Vec<u8>> {
+        flags: Flags::ASYN,
+        header_bytes: 48 + 4,
+        timestamp: 1,
+        payload: b"stray".to_vec(),
+        ..Segment::default()
+    };
+    let mut datagram = [0; 200];
+    let bytes = encode_segment_into(&opening, &Outside::default(), &mut datagram).unwrap();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for datagram in [&datagram[..bytes], b"garbage"] {
+        stranger.send_to(datagram, &address).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let started = Instant::now();
+    let sender = finish(start(&["send", "file", &address], &folder));
+    assert!(sender.status.success(), "{sender:?}");
+    let output = finish(receiver);
+    assert!(output.status.success(), "{output:?}");
+    assert!(started.elapsed() < Duration::from_secs(8), "the stranger is given up after ten seconds");
+    assert!(text(&output.stdout).contains("1 refused"), "{output:?}");
     assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
 }
 

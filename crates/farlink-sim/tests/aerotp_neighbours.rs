@@ -121,7 +121,8 @@ fn a_set_rate_that_was_lowered_is_remarked_on() {
         scenario["runs"] = json!(2);
         let output = run(&scenario, 2);
         let expanded = expanded(&scenario);
-        let study = farlink_sim::Study::new(Cow::Borrowed(&expanded), &farlink_sim::Options::default(), &go_on).unwrap();
+        let study =
+            farlink_sim::Study::new(Cow::Borrowed(&expanded), &farlink_sim::Options::default(), &go_on).unwrap();
         let piece = study.run(0, 0..1, &go_on).unwrap();
         let is_of_rate = |note: &String| note.starts_with("transport.t1.rate_bps");
         assert_eq!(piece.notes, output.notes.iter().filter(|note| is_of_rate(note)).cloned().collect::<Vec<_>>());

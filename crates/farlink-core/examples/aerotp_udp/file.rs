@@ -71,6 +71,16 @@ impl Outgoing {
         Ok(())
     }
 
+    /// Nothing has arrived at the receiver of the next attempt.
+    pub(crate) fn begin_again(&mut self) -> Result<(), Failure> {
+        let path = &self.path;
+        self.file.rewind().map_err(|error| {
+            Failure::new(format!("cannot read {} again: {error}", name(path)), "look at the disk, and send it again")
+        })?;
+        (self.written, self.acknowledged, self.has_ended, self.is_answered) = (0, 0, false, false);
+        Ok(())
+    }
+
     pub(crate) fn on_connected(&mut self) {
         self.is_answered = true;
     }

@@ -81,13 +81,13 @@ fn run(arguments: &Arguments) -> Result<Ended, Failure> {
             .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "run it on Linux or macOS"))?;
     }
     let config = arguments.config();
-    let mut random = SystemRandom::open()?;
+    let random = SystemRandom::open()?;
     match &arguments.command {
         Command::Send { file, to } => {
             let file = Outgoing::open(file)?;
             let socket = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
             socket.connect(to).map_err(|error| unusable(*to, &error))?;
-            let party = Sending::new(&config, &mut random, *to, file);
+            let party = Sending::new(&config, random, *to, file);
             transfer(arguments, socket, party, &is_interrupted).map(|(ended, _)| ended)
         }
         Command::Receive { at, file } => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Handle, Segment};
+use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Handle, Segment, State};
 use farlink_core::{Event, Rx, Stream, Time, Transmit};
 
 use crate::Failure;
@@ -12,11 +12,21 @@ use crate::driver::Party;
 use crate::file::Incoming;
 use crate::random::SystemRandom;
 
+/// A sender without a file.
+#[derive(Clone, Copy)]
+struct Waiting {
+    handle: Handle,
+    /// Whether it has sent an empty file, whose end does not wait to be read.
+    is_empty: bool,
+}
+
 pub(crate) struct Receiving {
     acceptor: Acceptor<SocketAddr, Bytes>,
     random: SystemRandom,
     /// Files without a sender, the next one last.
     free: Vec<Incoming>,
+    /// Senders without a file, in the order in which they came.
+    waiting: Vec<Waiting>,
     under_way: BTreeMap<Handle, Incoming>,
     whole: Vec<Incoming>,
     /// Complete files whose connections are not closed yet.
@@ -28,8 +38,8 @@ impl Receiving {
         files.reverse();
         let acceptor = Acceptor::new(config, AcceptorLimits::default())
             .map_err(|error| Failure::new(error.to_string(), "this is a fault of the program"))?;
-        let (under_way, whole, closing) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(Receiving { acceptor, random, free: files, under_way, whole, closing })
+        let (waiting, under_way, whole, closing) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(Receiving { acceptor, random, free: files, waiting, under_way, whole, closing })
     }
 
     /// Gives the files their names.
@@ -39,18 +49,10 @@ impl Receiving {
 
     fn on_event(&mut self, now: Time, handle: Handle, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Connected => match self.free.pop() {
-                Some(file) => drop(self.under_way.insert(handle, file)),
-                None => self.acceptor.remove(handle), // its sender gets a reset
-            },
+            Event::Connected => self.waiting.push(Waiting { handle, is_empty: false }),
+            Event::Finished if self.under_way.contains_key(&handle) => self.complete(now, handle),
             Event::Finished => {
-                if let Some(file) = self.under_way.remove(&handle)
-                    && let Some(end) = self.acceptor.get_mut(handle)
-                {
-                    self.whole.push(file);
-                    self.closing.push(handle);
-                    end.close(now);
-                }
+                self.waiting.iter_mut().filter(|it| it.handle == handle).for_each(|it| it.is_empty = true)
             }
             Event::Aborted(why) => {
                 if let Some(mut file) = self.under_way.remove(&handle) {
@@ -58,12 +60,46 @@ impl Receiving {
                     file.clear()?;
                     self.free.push(file);
                 }
+                self.waiting.retain(|it| it.handle != handle);
                 self.closing.retain(|closing| *closing != handle);
             }
             Event::Closed => self.closing.retain(|closing| *closing != handle),
             _ => {}
         }
         Ok(())
+    }
+}
+
+impl Receiving {
+    /// Gives files to senders that wait for one. A single datagram may be a stranger's: a sender has to have answered, or to have sent
+    /// everything. The sender of a file may be gone, which shows after a while; therefore others wait while files are under way.
+    fn assign(&mut self, now: Time) {
+        let mut empty = Vec::new();
+        let (acceptor, is_over) = (&mut self.acceptor, self.free.is_empty() && self.under_way.is_empty());
+        self.waiting.retain(|&Waiting { handle, is_empty }| {
+            if is_over {
+                acceptor.remove(handle); // its sender gets a reset
+                return false;
+            }
+            let is_sender =
+                acceptor.get(handle).is_some_and(|end| !end.is_half_open() || end.state() == State::AfinRcvd);
+            let Some(file) = (if is_sender { self.free.pop() } else { None }) else { return true };
+            self.under_way.insert(handle, file);
+            empty.extend(is_empty.then_some(handle));
+            false
+        });
+        empty.into_iter().for_each(|handle| self.complete(now, handle));
+    }
+
+    /// A file is whole.
+    fn complete(&mut self, now: Time, handle: Handle) {
+        if let Some(file) = self.under_way.remove(&handle)
+            && let Some(end) = self.acceptor.get_mut(handle)
+        {
+            self.whole.push(file);
+            self.closing.push(handle);
+            end.close(now);
+        }
     }
 }
 
@@ -86,6 +122,7 @@ impl Party for Receiving {
 
     fn step(&mut self, now: Time) -> Result<(), Failure> {
         loop {
+            self.assign(now);
             for (&handle, file) in &mut self.under_way {
                 if let Some(end) = self.acceptor.get_mut(handle) {
                     file.step(end)?;

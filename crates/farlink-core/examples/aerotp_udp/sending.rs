@@ -1,26 +1,51 @@
-//! The side that opens: one connection and the file that it sends.
+//! The side that opens: one connection at a time and the file that it sends.
 
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment};
-use farlink_core::rng::RandomSource;
 use farlink_core::{Endpoint, Event, Rx, Time, Transmit};
 
 use crate::Failure;
 use crate::driver::Party;
 use crate::file::Outgoing;
+use crate::random::SystemRandom;
+
+/// Time before another attempt at a receiver that does not know the connection.
+const PAUSE: Time = Time::from_millis(200);
 
 pub(crate) struct Sending {
+    config: AerotpConfig,
+    random: SystemRandom,
     end: Connection<Bytes>,
     to: SocketAddr,
     file: Outgoing,
     is_closed: bool,
+    /// When more of the file last arrived; none before the first step.
+    progress: Option<Time>,
+    /// When the next attempt begins, if the receiver has lost the connection.
+    again_at: Option<Time>,
 }
 
 impl Sending {
-    pub(crate) fn new(config: &AerotpConfig, random: &mut dyn RandomSource, to: SocketAddr, file: Outgoing) -> Self {
-        Sending { end: Connection::connect(config, random), to, file, is_closed: false }
+    pub(crate) fn new(config: &AerotpConfig, mut random: SystemRandom, to: SocketAddr, file: Outgoing) -> Self {
+        let end = Connection::connect(config, &mut random);
+        Sending { config: config.clone(), random, end, to, file, is_closed: false, progress: None, again_at: None }
+    }
+
+    /// A receiver that was started again does not know the connection: another one sends the file from its beginning, unless nothing
+    /// has arrived for as long as a silent peer is waited for.
+    fn on_aborted(&mut self, now: Time, why: Abort) -> Result<(), Failure> {
+        let is_lost = matches!(why, Abort::Reset | Abort::PeerRestarted);
+        let until = self.progress.unwrap_or(now) + self.config.give_up_after_s.time();
+        if is_lost && now < until {
+            eprintln!("the receiver does not know the transfer ({why:?}); sending from the beginning");
+            self.again_at = Some(now + PAUSE);
+            return Ok(());
+        }
+        let what = format!("the transfer failed: {why:?}");
+        Err(Failure::new(what, "start `receive` first, then `send`; give --wait more seconds"))
     }
 }
 
@@ -38,17 +63,26 @@ impl Party for Sending {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        self.end.poll_timeout()
+        self.again_at.or_else(|| self.end.poll_timeout())
     }
 
     fn step(&mut self, now: Time) -> Result<(), Failure> {
+        if let Some(at) = self.again_at {
+            if now < at {
+                return Ok(());
+            }
+            self.again_at = None;
+            self.end = Connection::connect(&self.config, &mut self.random);
+            self.file.begin_again()?;
+        }
+        let before = self.file.moved_bytes();
         self.file.step(now, &mut self.end)?;
+        if self.progress.is_none() || self.file.moved_bytes() > before {
+            self.progress = Some(now);
+        }
         while let Some(event) = self.end.poll_event() {
             match event {
-                Event::Aborted(why) if !self.file.is_safe() => {
-                    let what = format!("the transfer failed: {why:?}");
-                    return Err(Failure::new(what, "start `receive` first, then `send`; give --wait more seconds"));
-                }
+                Event::Aborted(why) if !self.file.is_safe() => return self.on_aborted(now, why),
                 Event::Closed | Event::Aborted(_) => self.is_closed = true,
                 Event::Connected => self.file.on_connected(),
                 _ => {}

@@ -284,7 +284,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Whether the peer opened it and has not yet shown that it receives this side's segments. `[B7]`
-    pub(super) fn is_half_open(&self) -> bool {
+    pub fn is_half_open(&self) -> bool {
         self.is_passive && self.lifecycle.is_opening()
     }
 
