@@ -4,13 +4,10 @@ use crate::time::Time;
 
 use super::Learnt;
 
-/// Least loss from which on the channel is taken to lose packets. `[P16]`
-const CHANNEL_LOSES: f64 = 0.002;
-
 impl Learnt {
     /// Whether losses are congestion, so that the rate is CUBIC's. `[P16]`
     pub(super) fn is_gated(&self) -> bool {
-        self.floor.is_some() && (self.least_loss.share() <= CHANNEL_LOSES || self.least_loss.is_exceeded())
+        self.floor.is_some() && (self.least_loss.has_quiet_blocks() || self.least_loss.is_exceeded())
     }
 
     /// Bytes per second of the window of [`Floor`].
