@@ -8,151 +8,33 @@ the cells of 10 Mb/s.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
-import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import page
-
-import farlink
-from farlink import _core
+from aerotp_cells import (
+    CONTROLS,
+    FRIENDLY,
+    LEARNT,
+    LOSSES,
+    NEIGHBOURS,
+    PACKET_BYTES,
+    QUEUES,
+    RATES_BPS,
+    ROUND_TRIPS_S,
+    SEEDS,
+    Cell,
+    Cells,
+    Flow,
+    Place,
+    Transport,
+    tcp,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-KEPT = page.ROOT / "out" / "aerotp-neighbours.jsonl"
-RATES_BPS = (4e6, 10e6, 20e6)
-ROUND_TRIPS_S = (0.05, 0.5)
-# Packets, or bandwidth-delay products.
-QUEUES: tuple[int | float, ...] = (2, 4, 10, 0.5, 1.0, 2.0)
-LOSSES = (0.0, 0.001, 0.02, 0.1, 0.3)
-NEIGHBOURS = tuple(itertools.product((1, 4), ("cubic", "reno", "bbr3")))
-SEEDS = (1, 2, 3)
-PACKET_BYTES = 1500
-# Headers and checks of an AeroTP packet.
-OVERHEAD_BYTES = 44
-
-Transport = dict[str, Any]
-ALONE: Transport = {"kind": "aerotp", "alone": True}
-FRIENDLY: Transport = {"kind": "aerotp", "rate_control": "friendly"}
-LEARNT: Transport = {"kind": "aerotp", "rate_control": "learnt", "alone": False}
-CONTROLS = {"alone": ALONE, "friendly": FRIENDLY, "learnt": LEARNT}
-
-
-@dataclass(frozen=True)
-class Place:
-    """A bottleneck on the second hop, about which the sender has no hints."""
-
-    rate_bps: float
-    round_trip_s: float
-    queue: int | float
-    loss: float
-
-    @property
-    def packets(self) -> int:
-        """Room in its queue."""
-        if isinstance(self.queue, int):
-            return self.queue
-        return max(2, round(self.queue * self.rate_bps * self.round_trip_s / 8 / PACKET_BYTES))
-
-    @property
-    def usable_bps(self) -> float:
-        """Goodput of all data that it can carry."""
-        return self.rate_bps * (1 - OVERHEAD_BYTES / PACKET_BYTES) * (1 - self.loss)
-
-    def __str__(self) -> str:
-        queue = f"{self.queue} packets" if isinstance(self.queue, int) else f"{self.queue:g} BDP"
-        return f"{self.rate_bps / 1e6:g} Mb/s, {self.round_trip_s * 1e3:g} ms, {queue}, loss {self.loss:g}"
-
-
-@dataclass(frozen=True)
-class Flow:
-    """What a flow has: goodput in bit/s, and the share of its packets that the queue dropped."""
-
-    goodput_bps: float
-    dropped: float
-
-
-class Cells:
-    """Measured cells, kept in a file."""
-
-    def __init__(self) -> None:
-        """Read the cells of this build."""
-        self.found: dict[str, list[Flow]] = {}
-        if KEPT.exists():
-            for line in KEPT.read_text(encoding="utf-8").splitlines():
-                cell = json.loads(line)
-                if cell["build"] == _core.__build__:
-                    self.found[cell["key"]] = [Flow(*flow) for flow in cell["flows"]]
-
-    def measure(self, wanted: list[tuple[Place, tuple[Transport, ...], int]]) -> None:
-        """Run the cells that are missing, two at a time."""
-        missing = {_key(*cell): cell for cell in wanted if _key(*cell) not in self.found}
-        KEPT.parent.mkdir(exist_ok=True)
-        with (
-            KEPT.open("a", encoding="utf-8") as file,
-            ThreadPoolExecutor(2) as pool,
-            page.progress_bar("cells", "cells") as bar,
-        ):
-            for done, (key, flows) in enumerate(
-                zip(missing, pool.map(lambda cell: _run(*cell), missing.values()), strict=True), 1
-            ):
-                self.found[key] = flows
-                kept = {"build": _core.__build__, "key": key, "flows": [[flow.goodput_bps, flow.dropped] for flow in flows]}
-                file.write(json.dumps(kept) + "\n")
-                file.flush()
-                bar(done, len(missing))
-
-    def __getitem__(self, cell: tuple[Place, tuple[Transport, ...], int]) -> list[Flow]:
-        """Flows of a cell, in their order."""
-        return self.found[_key(*cell)]
-
-
-def _key(place: Place, transports: tuple[Transport, ...], seed: int) -> str:
-    return hashlib.sha256(json.dumps([str(place), transports, seed], sort_keys=True).encode()).hexdigest()[:24]
-
-
-def _run(place: Place, transports: tuple[Transport, ...], seed: int) -> list[Flow]:
-    """One run: half a second between starts; measured from 60 s or 120 round trips on, for as long again."""
-    settled_s = max(60.0, 120 * place.round_trip_s)
-    wan: dict[str, Any] = {
-        "rate_bps": place.rate_bps,
-        "delay_s": place.round_trip_s / 2 - 0.001,
-        "queue_packets": place.packets,
-    }
-    if place.loss > 0:
-        wan["channel"] = {"kind": "loss", "loss": place.loss}
-    flows = {
-        f"flow{n}": {"transport": f"transport{n}", "start_s": 0.5 * n, "traffic": {"kind": "bulk"}}
-        for n in range(len(transports))
-    }
-    result = farlink.run(
-        {
-            "duration_s": 2 * settled_s,
-            "measure": {"warmup_s": settled_s},
-            "runs": 1,
-            "seed": seed,
-            "path": ["lan", "wan"],
-            "hop": {"lan": {"rate_bps": 1e9, "delay_s": 0.001}, "wan": wan},
-            "transport": {f"transport{n}": transport for n, transport in enumerate(transports)},
-            "flow": flows,
-        },
-        threads=1,
-    )
-    rows = result.rows
-    by_flow = dict(zip(rows["flow"], zip(rows["goodput_bps"], rows["loss_fraction"], strict=True), strict=True))
-    # A packet that the queue dropped does not reach the channel.
-    dropped = {flow: (lost - place.loss) / (1 - place.loss) for flow, (_, lost) in by_flow.items()}
-    return [Flow(float(by_flow[flow][0]), float(dropped[flow])) for flow in flows]
-
-
-def tcp(control: str) -> Transport:
-    """A neighbour."""
-    return {"kind": "tcp", "variant": "sack", "congestion_control": control, "timestamps": True}
 
 
 @dataclass(frozen=True)
@@ -171,13 +53,20 @@ def places(*, quick: bool, losses: tuple[float, ...] = LOSSES) -> list[Place]:
     return [Place(*cell) for cell in itertools.product(rates, ROUND_TRIPS_S, QUEUES, losses)]
 
 
-def wanted(seeds: tuple[int, ...], *, quick: bool) -> list[tuple[Place, tuple[Transport, ...], int]]:
+def changing(*, quick: bool) -> list[Place]:
+    """The cells soon after the start and after changes of the rate."""
+    return [replace(place, span=span) for place in places(quick=quick) for span in ("start", "halved", "doubled")]
+
+
+def wanted(seeds: tuple[int, ...], *, quick: bool) -> list[Cell]:
     """All runs."""
-    runs: list[tuple[Place, tuple[Transport, ...], int]] = []
+    runs: list[Cell] = []
     for seed in seeds:
         for place in places(quick=quick):
             runs += [(place, (control,), seed) for control in (*CONTROLS.values(), tcp("cubic"))]
+        runs += [(place, (CONTROLS["alone"],), seed) for place in changing(quick=quick)]
         for place in places(quick=quick, losses=(0.0,)):
+            runs += [(place, (first, tcp("bbr")), seed) for first in (FRIENDLY, tcp("cubic"))]
             for n, name in NEIGHBOURS:
                 firsts = (FRIENDLY, LEARNT, tcp(name), tcp("cubic"))
                 runs += [(place, (first, *[tcp(name)] * n), seed) for first in firsts]
@@ -216,6 +105,13 @@ def alone(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish
         yield _at_most("learnt: dropped 3 %", place, drops["learnt"], 0.03)
 
 
+def changed(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish]:
+    """A path of one's own soon after its start and after changes of its rate; the worst of the seeds."""
+    for place in changing(quick=quick):
+        share = min(cells[place, (CONTROLS["alone"],), seed][0].goodput_bps for seed in seeds) / place.usable_bps
+        yield _at_least(f"alone: goodput 0.90, 60 round trips and 20 s later: {place.span}", place, share, 0.90)
+
+
 def beside(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wish]:
     """Flows beside neighbours without loss; means of the seeds."""
     for place in places(quick=quick, losses=(0.0,)):
@@ -242,6 +138,10 @@ def beside(cells: Cells, seeds: tuple[int, ...], *, quick: bool) -> Iterator[Wis
                     yield _at_most(
                         "friendly: dropped 2 %, or 1.5 x CUBIC's and 1.5 %", where, drops, max(0.02, 1.5 * cubic_drops + 0.015)
                     )
+        own_bps, cubic_bps = (
+            sum(cells[place, (first, tcp("bbr")), seed][0].goodput_bps for seed in seeds) for first in (FRIENDLY, tcp("cubic"))
+        )
+        yield _at_least("friendly: own what CUBIC has beside one BBRv1", place, own_bps / cubic_bps, 1.0)
         for flows in (2, 5):
             jain = sum(_jain(cells[place, (FRIENDLY,) * flows, seed]) for seed in seeds) / len(seeds)
             yield _at_least("friendly: Jain 0.9 among themselves", f"{place}, {flows} AeroTP", jain, 0.9)
@@ -365,7 +265,7 @@ def main() -> None:
     seeds = SEEDS[:1] if is_quick else SEEDS[: arguments.seeds]
     cells = Cells()
     cells.measure(wanted(seeds, quick=is_quick))
-    tables = [table(list(check(cells, seeds, quick=is_quick))) for check in (alone, beside, lossy)]
+    tables = [table(list(check(cells, seeds, quick=is_quick))) for check in (alone, changed, beside, lossy)]
     if is_quick:
         print("\n\n".join(tables))
     else:
@@ -375,8 +275,9 @@ def main() -> None:
             {"aerotp-neighbours": figure},
             seeds=len(seeds),
             alone=tables[0],
-            beside=tables[1],
-            lossy=tables[2],
+            changed=tables[1],
+            beside=tables[2],
+            lossy=tables[3],
         )
 
 
