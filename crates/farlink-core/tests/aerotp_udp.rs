@@ -80,16 +80,33 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn transfer(name: &str, bytes: usize, options: &[&str]) -> (Output, Output) {
-    let folder = folder(name);
-    let file = content(bytes);
+/// A folder with a file to send, its content, and an address for its receiver.
+fn prepare(name: &str, bytes: usize) -> (PathBuf, Vec<u8>, String) {
+    let (folder, file) = (folder(name), content(bytes));
     std::fs::write(folder.join("file"), &file).unwrap();
-    let address = address();
-    let receiver = start(&[&["receive", &address, "copy"], options].concat(), &folder);
-    let sender = start(&[&["send", "file", &address], options].concat(), &folder);
+    (folder, file, address())
+}
+
+/// A process that has done something for so long, and is killed.
+fn kill_after(mut child: Child, millis: u64) {
+    std::thread::sleep(Duration::from_millis(millis));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Sender and receiver end well, and the copy is the file.
+fn finish_both(sender: Child, receiver: Child, folder: &Path, file: &[u8]) -> (Output, Output) {
     let (sender, receiver) = (finish(sender), finish(receiver));
     assert!(sender.status.success() && receiver.status.success(), "{sender:?} {receiver:?}");
     assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+    (sender, receiver)
+}
+
+fn transfer(name: &str, bytes: usize, options: &[&str]) -> (Output, Output) {
+    let (folder, file, address) = prepare(name, bytes);
+    let receiver = start(&[&["receive", &address, "copy"], options].concat(), &folder);
+    let sender = start(&[&["send", "file", &address], options].concat(), &folder);
+    let (sender, receiver) = finish_both(sender, receiver, &folder, &file);
     assert_eq!(names(&folder), ["copy", "file"], "nothing else is left");
     (sender, receiver)
 }
@@ -138,51 +155,31 @@ fn several_files_arrive_at_one_host() {
 /// Another sender waits until a host has given up the one that vanished.
 #[test]
 fn a_host_waits_for_another_sender() {
-    let folder = folder("udp-another");
-    let file = content(BYTES / 4);
-    std::fs::write(folder.join("file"), &file).unwrap();
-    let address = address();
+    let (folder, file, address) = prepare("udp-another", BYTES / 4);
     let receiver = start(&["receive", &address, "copy", "--wait", "1"], &folder);
-    let mut first = start(&["send", "file", &address, "--rate", "1e6"], &folder);
-    std::thread::sleep(Duration::from_millis(700));
-    first.kill().unwrap();
-    first.wait().unwrap();
-    let second = finish(start(&["send", "file", &address], &folder));
-    assert!(second.status.success(), "{second:?}");
-    let output = finish(receiver);
-    assert!(output.status.success(), "{output:?}");
-    assert!(text(&output.stderr).contains("a sender is gone (NoAnswer)"), "{output:?}");
-    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+    kill_after(start(&["send", "file", &address, "--rate", "1e6"], &folder), 700);
+    let sender = start(&["send", "file", &address], &folder);
+    let (_, receiver) = finish_both(sender, receiver, &folder, &file);
+    assert!(text(&receiver.stderr).contains("a sender is gone (NoAnswer)"), "{receiver:?}");
 }
 
 /// A receiver that was killed and started again gets the file from its beginning.
 #[test]
 fn a_sender_begins_anew_with_a_receiver_that_was_started_again() {
-    let folder = folder("udp-receiver-killed");
-    let file = content(BYTES / 4);
-    std::fs::write(folder.join("file"), &file).unwrap();
-    let address = address();
-    let mut first = start(&["receive", &address, "copy"], &folder);
+    let (folder, file, address) = prepare("udp-receiver-killed", BYTES / 4);
+    let first = start(&["receive", &address, "copy"], &folder);
     let sender = start(&["send", "file", &address, "--rate", "8e6"], &folder);
-    std::thread::sleep(Duration::from_millis(700));
-    first.kill().unwrap();
-    first.wait().unwrap();
+    kill_after(first, 700);
     std::thread::sleep(Duration::from_millis(300));
-    let second = finish(start(&["receive", &address, "copy"], &folder));
-    assert!(second.status.success(), "{second:?}");
-    let output = finish(sender);
-    assert!(output.status.success(), "{output:?}");
-    assert!(text(&output.stderr).contains("sending from the beginning"), "{output:?}");
-    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+    let second = start(&["receive", &address, "copy"], &folder);
+    let (sender, _) = finish_both(sender, second, &folder, &file);
+    assert!(text(&sender.stderr).contains("sending from the beginning"), "{sender:?}");
 }
 
 /// A stranger's single opening takes no file from the sender that comes after it.
 #[test]
 fn a_stray_datagram_takes_no_file() {
-    let folder = folder("udp-stray");
-    let file = content(BYTES / 4);
-    std::fs::write(folder.join("file"), &file).unwrap();
-    let address = address();
+    let (folder, file, address) = prepare("udp-stray", BYTES / 4);
     let receiver = start(&["receive", &address, "copy"], &folder);
     while names(&folder) == ["file"] {
         std::thread::sleep(Duration::from_millis(10));
@@ -202,13 +199,10 @@ fn a_stray_datagram_takes_no_file() {
     }
     std::thread::sleep(Duration::from_millis(100));
     let started = Instant::now();
-    let sender = finish(start(&["send", "file", &address], &folder));
-    assert!(sender.status.success(), "{sender:?}");
-    let output = finish(receiver);
-    assert!(output.status.success(), "{output:?}");
+    let sender = start(&["send", "file", &address], &folder);
+    let (_, receiver) = finish_both(sender, receiver, &folder, &file);
     assert!(started.elapsed() < Duration::from_secs(8), "the stranger is given up after ten seconds");
-    assert!(text(&output.stdout).contains("1 refused"), "{output:?}");
-    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+    assert!(text(&receiver.stdout).contains("1 refused"), "{receiver:?}");
 }
 
 #[test]

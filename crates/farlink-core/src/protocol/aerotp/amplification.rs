@@ -98,9 +98,6 @@ impl Allowance {
     }
 }
 
-/// Ratio of the longest to the first interval of an opener's questions.
-const LONGEST: u64 = 8;
-
 /// When an opener asks a peer to which the opener's address may not be proven: that peer may have something to send that it must
 /// not send. `[G4]`
 #[derive(Clone, Copy, Debug)]
@@ -132,8 +129,8 @@ impl Confirmation {
         self.wait
     }
 
-    pub(super) fn on_asked(&mut self, first: Time) {
-        self.wait = self.wait.map(|wait| wait.times(2).min(first.times(LONGEST)));
+    pub(super) fn on_asked(&mut self, longest: Time) {
+        self.wait = self.wait.map(|wait| wait.times(2).min(longest));
     }
 }
 
@@ -183,7 +180,7 @@ mod tests {
         let waits: Vec<_> = (0..5)
             .map(|_| {
                 let wait = confirmation.wait();
-                confirmation.on_asked(second);
+                confirmation.on_asked(second.times(8));
                 confirmation.on_segment(true, second);
                 wait
             })

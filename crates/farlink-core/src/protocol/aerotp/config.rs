@@ -24,6 +24,8 @@ use super::parity::Parity;
 use super::rate_control::RateControl;
 use super::segment::{OPENING_BYTES, REPAIR_BYTES};
 
+/// Ratio of the longest interval of repetitions without an answer to the first. `[R9]`, `[U6]`
+const LONGEST_REPETITION: u64 = 8;
 /// Largest number of copies of a segment.
 pub(super) const MOST_COPIES: u64 = 16;
 /// Largest buffer: positions can be compared over half of the sequence space.
@@ -493,6 +495,11 @@ impl AerotpConfig {
     /// The largest receive buffer, which is also the largest amount of data in flight. `[W1]`
     pub fn most_buffer_bytes(&self) -> u64 {
         self.receive_buffer_bytes.map_or(LARGEST_BUFFER, |bytes| bytes.whole())
+    }
+
+    /// The longest interval of repetitions without an answer. `[R9]`, `[U6]`
+    pub(super) fn longest_repetition(&self) -> Time {
+        self.initial_rto_s.time().times(LONGEST_REPETITION)
     }
 
     pub(super) fn listen_timeout(&self) -> Time {

@@ -14,9 +14,9 @@ use super::super::peer::Peer;
 use super::super::segment::{Flags, Segment};
 use super::{Accepted, Acceptor, Handle, Last};
 
-/// An opener repeats its first segment after eight times `initial_rto_s` at the latest. A half-open connection whose peer has been
-/// silent for twice that gives way to another one. `[H3]`, `[R9]`
-const SILENT_OPENINGS: u64 = 16;
+/// A half-open connection whose peer has been silent for so many of the longest intervals of repetitions gives way to another one.
+/// `[H3]`
+const SILENT_OPENINGS: u64 = 2;
 
 impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// Passes a segment to the connection of its sender, or opens one. `[H1]`
@@ -133,7 +133,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         }
         if count >= self.limits.half_open {
             // `[H3]`
-            let patience = self.config.initial_rto_s.time().times(SILENT_OPENINGS);
+            let patience = self.config.longest_repetition().times(SILENT_OPENINGS);
             match quietest.filter(|(heard, _)| now >= *heard + patience) {
                 Some((_, connection)) => connection.abort(Abort::NoAnswer),
                 None => return false,

@@ -5,7 +5,6 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::Connection;
-use super::identity::LONGEST_REPETITION;
 use crate::protocol::aerotp::segment::{Flags, OPENING_BYTES, Segment};
 
 /// An opening of another sender, which opens the next connection once the peer has shown that it restarted. `[C22]`
@@ -79,8 +78,7 @@ impl<D: Payload> Connection<D> {
 
     /// Until when an answer to the question of an opening counts; the beginning of time without one.
     pub(super) fn questions_until(&self) -> Time {
-        let patience = self.config.initial_rto_s.time().times(LONGEST_REPETITION);
-        self.challenge.as_ref().map_or(Time::ZERO, |challenge| challenge.at + patience)
+        self.challenge.as_ref().map_or(Time::ZERO, |challenge| challenge.at + self.config.longest_repetition())
     }
 
     /// A side that opened its connection itself opens no other one: the sender of the opening that was kept learns it. `[C13]`

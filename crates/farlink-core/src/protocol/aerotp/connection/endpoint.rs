@@ -132,7 +132,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             self.lifecycle.end();
         }
         if now >= self.confirm_at() {
-            self.confirmation.on_asked(self.config.initial_rto_s.time());
+            self.confirmation.on_asked(self.config.longest_repetition());
             self.last_sign = now;
             self.is_proof_due = true;
         }

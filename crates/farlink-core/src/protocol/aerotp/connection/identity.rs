@@ -34,9 +34,6 @@ impl Identity {
     }
 }
 
-/// Ratio of the longest interval of repetitions to the first. `[R9]`, `[U6]`
-pub(super) const LONGEST_REPETITION: u64 = 8;
-
 /// Relation of a segment to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -110,7 +107,7 @@ impl<D: Payload> Connection<D> {
 
     /// Whether the peer of a connection that is over would have repeated itself by now, if it still missed an answer.
     fn is_forgotten(&self, now: Time) -> bool {
-        now > self.last_received + self.config.initial_rto_s.time().times(LONGEST_REPETITION)
+        now > self.last_received + self.config.longest_repetition()
     }
 
     /// A passive connection is opened by the first segment of its peer. Both streams of a connection begin at the sequence number

@@ -9,6 +9,7 @@ mod inbound;
 #[cfg(test)]
 mod model;
 mod outbound;
+mod proof;
 mod switching;
 
 use std::ops::AddAssign;
@@ -65,8 +66,6 @@ pub struct Connection<D> {
     tag: u16,
     /// Initial sequence number of the own stream.
     initial: u32,
-    /// Ticks by which the timestamps of a passive side lag behind its clock. `[G2]`
-    lag: u16,
     peer: Option<Peer>,
     reset: Option<Reset>,
     /// What may be sent to the peer's address.
@@ -148,7 +147,7 @@ impl<D: Payload> Connection<D> {
     /// An active connection, which opens with its first data. Its tag and first sequence number are the next of
     /// `random`; on a real network no peer must be able to guess them.
     pub fn connect(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
-        let mut side = Self::new(config, random);
+        let mut side = Self::new(config, &Identity::draw(random));
         if side.has_states() {
             side.lifecycle.connect();
         }
@@ -163,18 +162,18 @@ impl<D: Payload> Connection<D> {
 
     /// A passive connection, which waits for a peer.
     pub(super) fn listen(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
-        let mut side = Self::new(config, random);
+        let identity = Identity::draw(random);
+        let mut side = Self::new(config, &identity);
         side.is_passive = side.has_states();
         if side.is_passive {
-            side.clock = side.clock.behind(side.lag);
+            side.clock = side.clock.behind(identity.lag);
             side.allowance = Allowance::UNPROVEN;
             side.lifecycle.listen();
         }
         side
     }
 
-    fn new(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
-        let Identity { tag, initial, lag } = Identity::draw(random);
+    fn new(config: &AerotpConfig, &Identity { tag, initial, .. }: &Identity) -> Self {
         Connection {
             config: config.clone(),
             size: config.packet_size(),
@@ -191,7 +190,6 @@ impl<D: Payload> Connection<D> {
             damaged: 0,
             tag,
             initial,
-            lag,
             peer: None,
             reset: None,
             allowance: Allowance::PROVEN,

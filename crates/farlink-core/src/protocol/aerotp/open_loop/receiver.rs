@@ -70,7 +70,7 @@ impl<D: Payload> Receiver<D> {
             is_due: false,
             mended: 0,
             report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
-            opening: Repeat::new(config.initial_rto_s.time()),
+            opening: Repeat::new(config.initial_rto_s.time(), config.longest_repetition()),
         }
     }
 

@@ -2,10 +2,7 @@
 
 use crate::time::Time;
 
-/// Ratio of the longest interval to the first.
-const LONGEST: u64 = 8;
-
-/// The interval doubles up to eight times the first one, so that after an outage of any length the next repetition follows within
+/// The interval doubles up to a longest one, so that after an outage of any length the next repetition follows within
 /// that time. `[U6]`
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeat {
@@ -17,8 +14,8 @@ pub(super) struct Repeat {
 
 impl Repeat {
     /// The message is due at once, and again after `first`.
-    pub(super) fn new(first: Time) -> Self {
-        Repeat { at: Time::ZERO, wait: first, longest: first.times(LONGEST) }
+    pub(super) fn new(first: Time, longest: Time) -> Self {
+        Repeat { at: Time::ZERO, wait: first, longest }
     }
 
     /// The message was sent.
@@ -34,7 +31,7 @@ mod tests {
 
     #[test]
     fn waits_grow_up_to_eight_times_the_first() {
-        let mut repeat = Repeat::new(Time::from_secs(1));
+        let mut repeat = Repeat::new(Time::from_secs(1), Time::from_secs(8));
         let mut said = vec![];
         for _ in 0..6 {
             said.push(repeat.at.as_secs_f64());

@@ -50,7 +50,7 @@ impl<D: Payload> Sender<D> {
             next: 0,
             is_closing: false,
             ended: None,
-            repeat: Repeat::new(config.initial_rto_s.time()),
+            repeat: Repeat::new(config.initial_rto_s.time(), config.longest_repetition()),
             is_end_acknowledged: false,
             is_link_down: false,
             is_full: false,

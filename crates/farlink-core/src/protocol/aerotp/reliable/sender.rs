@@ -109,8 +109,6 @@ impl Copies {
 const SILENT_TIMEOUTS: u64 = 3;
 /// Number of segments per timeout while the peer is silent. `[C20]`
 const PROBES_PER_TIMEOUT: u64 = 8;
-/// Ratio of the longest to the first interval of retransmissions before the first answer.
-const LONGEST_OPENING: u64 = 8;
 
 impl<D: Payload> Sender<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
@@ -126,7 +124,7 @@ impl<D: Payload> Sender<D> {
             next: 0,
             window_end: config.half_open(),
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
-            opening: Opening { at: Time::NEVER, wait, longest: wait.times(LONGEST_OPENING) },
+            opening: Opening { at: Time::NEVER, wait, longest: config.longest_repetition() },
             silent_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,

@@ -111,8 +111,6 @@ struct Transmission {
 
 /// Number of segments per timeout while the peer is silent.
 const PROBES_PER_TIMEOUT: u64 = 8;
-/// Ratio of the longest to the first interval of retransmissions before the first answer.
-const LONGEST_OPENING: u64 = 8;
 /// Least number of blocks that the receiver's buffer holds.
 const LEAST_BLOCKS: u64 = 4;
 
@@ -140,7 +138,7 @@ impl<D: Payload> Sender<D> {
             next: 0,
             window_end: config.half_open(),
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
-            opening: Opening { at: Time::NEVER, wait, first: wait, longest: wait.times(LONGEST_OPENING) },
+            opening: Opening { at: Time::NEVER, wait, first: wait, longest: config.longest_repetition() },
             silent_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
