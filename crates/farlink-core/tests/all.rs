@@ -7,6 +7,7 @@ mod aerotp_deadlines;
 mod aerotp_open_loop;
 mod aerotp_packet_size;
 mod aerotp_parity;
+mod aerotp_reordering;
 mod aerotp_restarts;
 mod aerotp_schedules;
 mod aerotp_settings;

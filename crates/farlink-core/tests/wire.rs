@@ -181,18 +181,19 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     let fields = (any::<[u32; 3]>(), any::<u16>(), proptest::sample::select(&Mode::ALL[..]), 0_u8..8, any::<u8>());
     let fec_words = prop_oneof![3 => Just(0), 1 => 1_u16..=256];
     let bodies = prop_oneof![vec(any::<u8>(), 0..200), vec(any::<u8>(), 1000..1500)];
-    let numbers = (proptest::option::of(any::<u32>()), proptest::option::of(any::<u32>()));
+    let numbers = any::<[Option<u32>; 3]>();
     let optional = (proptest::option::of(mack), proptest::option::of(repair), numbers);
     (fields, fec_words, optional, bodies).prop_map(
         |(([sequence, timestamp, opening], tag, mode, class, flags), fec_words, optional, payload)| {
-            let (mack, repair, (forward, skipped)) = optional;
+            let (mack, repair, numbers) = optional;
+            let [forward, skipped, overtaken_by] = numbers;
             // Flags that follow from no other field.
             let free = Flags::ASYN.with(Flags::AFIN).with(Flags::RESET).with(Flags::CRC);
             let mut flags = Flags(flags & free.0);
             let is_opening = flags.has(Flags::ASYN);
             // One byte holds the total length; each field has a type and a length.
-            let values: u16 = [(class > 0, 1), (forward.is_some(), 4), (skipped.is_some(), 4)]
-                .into_iter()
+            let values: u16 = std::iter::once((class > 0, 1))
+                .chain(numbers.map(|number| (number.is_some(), 4)))
                 .map(|(is_there, bytes)| if is_there { 2 + bytes } else { 0 })
                 .sum();
             let extended_bytes = if values == 0 { 0 } else { (1 + values).next_multiple_of(4) };
@@ -224,6 +225,7 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
                 repair,
                 forward,
                 skipped,
+                overtaken_by,
                 payload,
             }
         },

@@ -32,6 +32,7 @@ without_content! {
     },
     Pdu { kind, header_bytes, position, poll, clock, window, report },
     AerotpSegment {
-        tag, mode, class, flags, header_bytes, fec_words, sequence, timestamp, opening, mack, repair, forward, skipped
+        tag, mode, class, flags, header_bytes, fec_words, sequence, timestamp, opening, mack, repair, forward, skipped,
+        overtaken_by
     },
 }

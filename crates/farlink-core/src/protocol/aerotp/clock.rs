@@ -66,6 +66,11 @@ impl Clock {
         ticks.map(|ticks| ticks << self.shift)
     }
 
+    /// So many ticks in microseconds.
+    pub(super) fn microseconds(self, ticks: u32) -> u64 {
+        u64::from(ticks) << self.shift
+    }
+
     #[inline]
     fn round(self, now: Time) -> u64 {
         ticks(self.sending(now)) >> self.shift

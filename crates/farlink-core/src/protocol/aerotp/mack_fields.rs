@@ -31,6 +31,8 @@ pub(super) struct MackFields {
     pub(super) arrived: u32,
     /// Bytes that the peer has skipped so far, modulo 2^32, if any.
     pub(super) skipped: Option<u32>,
+    /// The longest time by which a segment with new data was overtaken, in microseconds, if any was.
+    pub(super) overtaken_by: Option<u64>,
 }
 
 impl MackFields {

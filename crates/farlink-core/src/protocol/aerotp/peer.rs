@@ -8,8 +8,8 @@ use super::segment::{Flags, Segment};
 /// The latest timestamp that was received, and when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Latest {
-    stamp: u32,
-    at: Time,
+    pub(super) stamp: u32,
+    pub(super) at: Time,
 }
 
 impl Latest {
@@ -25,7 +25,12 @@ impl Latest {
 
     /// Whether a segment that arrives now was sent before it.
     fn is_behind(&self, now: Time, stamp: u32) -> bool {
-        !self.is_stale(now) && (stamp.wrapping_sub(self.stamp) as i32) < 0
+        self.behind(now, stamp) > 0
+    }
+
+    /// How many ticks before it a segment was sent that arrives now; 0 if it was sent later.
+    pub(super) fn behind(&self, now: Time, stamp: u32) -> u32 {
+        if self.is_before(now, stamp) { 0 } else { self.stamp.wrapping_sub(stamp) }
     }
 
     fn is_stale(&self, now: Time) -> bool {

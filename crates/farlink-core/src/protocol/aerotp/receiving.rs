@@ -119,6 +119,15 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
+    /// What the acknowledgement that was just made reports of overtaken segments. `[A10]`
+    pub(super) fn take_overtaken(&mut self) -> Option<u32> {
+        match self {
+            Receiving::Reliable(receiver) => receiver.take_overtaken(),
+            Receiving::Coded(receiver) => receiver.take_overtaken(),
+            Receiving::OpenLoop(_) | Receiving::Datagrams(_) => None,
+        }
+    }
+
     /// Bytes that the sender gave up and this side skipped, modulo 2^32; `None` if there were none.
     pub(super) fn skipped(&self) -> Option<u32> {
         match self {

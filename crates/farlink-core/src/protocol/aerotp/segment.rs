@@ -18,6 +18,8 @@ pub(super) const REPAIR_BYTES: u16 = 16;
 pub(super) const FORWARD_BYTES: u16 = 8;
 /// Optional field of a MACK of a stream of which data was skipped.
 pub(super) const SKIPPED_BYTES: u16 = 8;
+/// Optional field of a MACK of segments that were overtaken.
+pub(super) const OVERTAKEN_BYTES: u16 = 8;
 /// Length of a MACK before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Largest number of edges in a MACK.
@@ -179,6 +181,9 @@ pub struct Segment<D> {
     pub forward: Option<u32>,
     /// With MACK: bytes of the stream that were skipped so far; wraps. `[V8]`
     pub skipped: Option<u32>,
+    /// With MACK: the longest time by which later segments overtook one with new data, in ticks of the clock of those segments.
+    /// `[A10]`
+    pub overtaken_by: Option<u32>,
     /// Application data.
     pub payload: D,
 }
@@ -190,7 +195,7 @@ impl<D: Payload> Segment<D> {
         is_mack != self.mack.is_some()
             || self.flags.has(Flags::REPAIR) != self.repair.is_some()
             || (is_mack && self.forward.is_some())
-            || (!is_mack && self.skipped.is_some())
+            || (!is_mack && (self.skipped.is_some() || self.overtaken_by.is_some()))
             || (is_mack && (self.flags.has(Flags::AFIN.with(Flags::REPAIR)) || !self.payload.is_empty()))
     }
 

@@ -29,6 +29,8 @@ mod extended {
     pub(super) const FORWARD: u8 = 2;
     /// In a MACK: bytes skipped so far (4).
     pub(super) const SKIPPED: u8 = 3;
+    /// In a MACK: by how long segments were overtaken, in ticks (4).
+    pub(super) const OVERTAKEN: u8 = 4;
     /// A receiver that does not know a type with this bit drops the segment; other unknown types are skipped. `[L6]`
     pub(super) const CRITICAL: u8 = 0x80;
 }
@@ -57,7 +59,8 @@ pub(super) fn bytes<D>(segment: &Segment<D>) -> usize {
 
 /// Length of the extended fields including the byte with the number of words; 0 if there are none.
 fn extended_bytes<D>(segment: &Segment<D>) -> usize {
-    let fields = [(segment.class > 0, 3), (segment.forward.is_some(), 6), (segment.skipped.is_some(), 6)];
+    let numbers = [segment.forward, segment.skipped, segment.overtaken_by].into_iter().flatten().count();
+    let fields = [(segment.class > 0, 3), (numbers > 0, 6 * numbers)];
     let bytes: usize = fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, bytes)| bytes).sum();
     if bytes == 0 { 0 } else { (1 + bytes).next_multiple_of(4) }
 }
@@ -104,7 +107,12 @@ fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
     if segment.class > 0 {
         out.extend([extended::CLASS, 1, segment.class]);
     }
-    for (kind, value) in [(extended::FORWARD, segment.forward), (extended::SKIPPED, segment.skipped)] {
+    let numbers = [
+        (extended::FORWARD, segment.forward),
+        (extended::SKIPPED, segment.skipped),
+        (extended::OVERTAKEN, segment.overtaken_by),
+    ];
+    for (kind, value) in numbers {
         if let Some(value) = value {
             out.extend([kind, 4]);
             out.extend(value.to_be_bytes());
@@ -180,7 +188,10 @@ fn read_extended<D>(segment: &mut Segment<D>, mut bytes: &[u8]) -> Result<(), Re
             (extended::CLASS, &[class]) if class <= MOST_CLASS => segment.class = class,
             (extended::FORWARD, &[a, b, c, d]) => segment.forward = Some(u32::from_be_bytes([a, b, c, d])),
             (extended::SKIPPED, &[a, b, c, d]) => segment.skipped = Some(u32::from_be_bytes([a, b, c, d])),
-            (extended::CLASS | extended::FORWARD | extended::SKIPPED, _) => return Err(Refusal::Field),
+            (extended::OVERTAKEN, &[a, b, c, d]) => segment.overtaken_by = Some(u32::from_be_bytes([a, b, c, d])),
+            (extended::CLASS | extended::FORWARD | extended::SKIPPED | extended::OVERTAKEN, _) => {
+                return Err(Refusal::Field);
+            }
             _ if kind & extended::CRITICAL != 0 => return Err(Refusal::UnknownField),
             _ => {}
         }

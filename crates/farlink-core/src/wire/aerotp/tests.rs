@@ -180,6 +180,9 @@ fn extension_fields_share_words() {
     assert_eq!(encoded(&both)[16..28], [3, 1, 1, 7, 2, 4, 1, 2, 3, 4, 0, 0]);
     let mack = Segment { mack: Some(Mack::default()), forward: None, skipped: Some(5), ..forward.clone() };
     assert_eq!(encoded(&mack)[16..24], [2, 3, 4, 0, 0, 0, 5, 0]);
+    let overtaken = Segment { overtaken_by: Some(0x0102_0304), ..mack.clone() };
+    assert_eq!(encoded(&overtaken)[16..32], [4, 3, 4, 0, 0, 0, 5, 4, 4, 1, 2, 3, 4, 0, 0, 0]);
+    assert_eq!(decoded(&encoded(&overtaken)).unwrap().segment.overtaken_by, Some(0x0102_0304));
     for wrong in
         [[2, 2, 3, 1, 2, 3, 0, 0], [2, 3, 5, 1, 2, 3, 4, 5], [2, 2, 0, 0, 0, 0, 0, 0], [2, 2, 6, 1, 2, 3, 4, 5]]
     {

@@ -6,10 +6,9 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::held;
 use super::super::config::AerotpConfig;
+use super::super::echo::Echo;
 use super::super::incoming::{Incoming, most_pieces};
-use super::super::peer::Latest;
 use super::super::reliable::Pace;
 use super::super::room::Room;
 use super::super::segment::Mack;
@@ -39,8 +38,7 @@ pub(in super::super) struct Receiver<D> {
     room: Room,
     /// Buffer for a peer that has not yet shown that it receives the answers. `[B7]`
     half_open_bytes: u64,
-    /// The latest timestamp that has arrived, and when it did.
-    echo: Option<(u32, Time)>,
+    echo: Echo,
     /// Number of data segments received; wraps.
     arrived: u32,
     pace: Pace,
@@ -82,7 +80,7 @@ impl<D: Payload> Receiver<D> {
             peak_repair_bytes: 0,
             room,
             half_open_bytes: config.half_open(),
-            echo: None,
+            echo: Echo::default(),
             arrived: 0,
             pace: Pace::new(config),
             untold: 0,
@@ -123,16 +121,14 @@ impl<D: Payload> Receiver<D> {
         if is_end {
             self.end = Some(end);
         }
-        if self.echo.is_none_or(|(latest, at)| Latest::new(at, latest).is_before(now, timestamp)) {
-            self.echo = Some((timestamp, now));
-        }
+        let overtaken_by = self.echo.on_segment(now, timestamp);
         let is_question = payload.is_empty() && !is_end;
         self.arrived = self.arrived.wrapping_add(u32::from(!payload.is_empty()));
         let was_complete = self.is_complete();
         let has_news = match (repair, payload.is_empty()) {
             (_, true) => is_end,
             (Some(repair), false) if is_repair => self.put_repair(position, repair.index, payload),
-            (_, false) => self.put_source(position, payload, most),
+            (_, false) => self.put_source(position, payload, overtaken_by, most),
         };
         self.pace.on_segment(now);
         self.untold += 1;
@@ -193,11 +189,14 @@ impl<D: Payload> Receiver<D> {
         end <= self.data.next || self.data.block_around(start.max(self.data.next)).is_some_and(|block| block.1 >= end)
     }
 
-    /// Takes data; returns whether it completes a block.
-    fn put_source(&mut self, position: u64, payload: D, most_pieces: usize) -> bool {
+    /// Takes data of a segment that was overtaken by so many ticks; returns whether it completes a block.
+    fn put_source(&mut self, position: u64, payload: D, overtaken_by: u32, most_pieces: usize) -> bool {
         let end = position + payload.len() as u64;
         if self.is_here(position, end) {
             return false;
+        }
+        if overtaken_by > 0 {
+            self.echo.on_overtaken_data(overtaken_by);
         }
         let at = self.blocks.partition_point(|block| block.place.end() <= position);
         match self.blocks.get_mut(at).filter(|block| block.place.start < end) {
@@ -319,15 +318,14 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo?;
+        let mack = self.echo.mack(now)?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.data.next + u64::from(self.is_complete());
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let held = held(arrived, now);
         let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
-        let mut mack = Mack { echo, held, window, counts_symbols: true, ..Mack::default() };
+        let mut mack = Mack { window, counts_symbols: true, ..mack };
         mack.edges.push(self.arrived, 0);
         for start in self.done.into_iter().flatten().filter(|&start| start >= self.data.next) {
             mack.edges.push(number(start), 0);
@@ -345,7 +343,7 @@ impl<D: Payload> Receiver<D> {
         // A sender that was blocked by the window must learn of the new room.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
-        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_some() {
+        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_known() {
             self.is_due = true;
             self.repeats = REPEATS;
         }
@@ -354,6 +352,11 @@ impl<D: Payload> Receiver<D> {
 
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
         self.skipped_data.take(&self.data)
+    }
+
+    /// What the next acknowledgement reports of overtaken segments. `[A10]`
+    pub(in super::super) fn take_overtaken(&mut self) -> Option<u32> {
+        self.echo.take_overtaken()
     }
 
     pub(in super::super) fn skipped(&self) -> Option<u32> {

@@ -97,6 +97,7 @@ impl<D: Payload> Connection<D> {
             counts_segments: mack.counts_symbols,
             arrived: 0,
             skipped: segment.skipped,
+            overtaken_by: segment.overtaken_by.map(|ticks| self.clock.microseconds(ticks)),
         };
         if mack.counts_symbols {
             let mut pairs = mack.edges.blocks();

@@ -9,7 +9,8 @@ use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::parity::{Parity, words_within};
 use crate::protocol::aerotp::segment::{
-    CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES, Segment,
+    CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, OVERTAKEN_BYTES, REPAIR_BYTES, Repair,
+    SKIPPED_BYTES, Segment,
 };
 
 impl<D: Payload> Connection<D> {
@@ -37,8 +38,9 @@ impl<D: Payload> Connection<D> {
             let most = self.most_unknown().saturating_sub(ack);
             let window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
             let mack = Mack { window, marked: self.marked, damaged: self.damaged, ..mack };
-            let skipped = self.receiving.skipped();
-            return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), skipped, ..self.blank(now) });
+            let (skipped, overtaken_by) = (self.receiving.skipped(), self.receiving.take_overtaken());
+            let flags = Flags::MACK;
+            return Some(Segment { sequence, flags, mack: Some(mack), skipped, overtaken_by, ..self.blank(now) });
         }
         let may_ask = self.allowance.left() >= self.question_bytes();
         if self.may_send() && may_ask && self.rate.ask() {
@@ -139,6 +141,11 @@ impl<D: Payload> Connection<D> {
         if segment.skipped.is_some() {
             segment.flags = segment.flags.with(Flags::EXTENDED);
             segment.header_bytes += SKIPPED_BYTES;
+        }
+        if segment.overtaken_by.is_some() {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            // Both together take 16 bytes.
+            segment.header_bytes += OVERTAKEN_BYTES;
         }
         if segment.repair.is_some() {
             segment.header_bytes += REPAIR_BYTES;

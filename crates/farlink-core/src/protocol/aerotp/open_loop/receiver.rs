@@ -6,11 +6,10 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::held;
 use super::super::config::AerotpConfig;
+use super::super::echo::Echo;
 use super::super::incoming::{Incoming, most_pieces};
 use super::super::mode::Mode;
-use super::super::peer::Latest;
 use super::super::segment::{Mack, Repair};
 use super::decoder::Decoder;
 use super::repeat::Repeat;
@@ -37,8 +36,7 @@ pub(in super::super) struct Receiver<D> {
     gaps: VecDeque<(u64, Time)>,
     /// Missing data before this position was given up.
     given_up: u64,
-    /// The latest timestamp that has arrived, and when it did.
-    echo: Option<(u32, Time)>,
+    echo: Echo,
     /// Whether an answer is due, to the end of the stream or to a question.
     is_due: bool,
     /// Recovers lost data from repair symbols.
@@ -66,7 +64,7 @@ impl<D: Payload> Receiver<D> {
             decoder,
             gaps: VecDeque::new(),
             given_up: 0,
-            echo: None,
+            echo: Echo::default(),
             is_due: false,
             mended: 0,
             report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
@@ -85,9 +83,7 @@ impl<D: Payload> Receiver<D> {
         if is_beyond_end || is_end_before_data {
             return false;
         }
-        if self.echo.is_none_or(|(latest, at)| Latest::new(at, latest).is_before(now, timestamp)) {
-            self.echo = Some((timestamp, now));
-        }
+        self.echo.on_segment(now, timestamp);
         if is_opening && now >= self.opening.at {
             self.opening.on_notice_sent(now);
             self.is_due = true;
@@ -214,11 +210,10 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo?;
+        let mack = self.echo.mack(now)?;
         self.is_due = false;
-        let held = held(arrived, now);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        Some((ack, Mack { echo, held, window: self.mended, ..Mack::default() }))
+        Some((ack, Mack { window: self.mended, ..mack }))
     }
 
     #[inline]

@@ -4,10 +4,9 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::held;
 use super::super::config::AerotpConfig;
+use super::super::echo::Echo;
 use super::super::incoming::{Incoming, most_pieces};
-use super::super::peer::Latest;
 use super::super::room::Room;
 use super::super::segment::Mack;
 use super::super::skipped_data::SkippedData;
@@ -24,8 +23,7 @@ pub(in super::super) struct Receiver<D> {
     room: Room,
     /// Buffer for a peer that has not yet shown that it receives the answers. `[B7]`
     half_open_bytes: u64,
-    /// The latest timestamp that has arrived, and when it did.
-    echo: Option<(u32, Time)>,
+    echo: Echo,
     /// Recent arrivals out of order.
     report: Report,
     pace: Pace,
@@ -90,7 +88,7 @@ impl<D: Payload> Receiver<D> {
             end: None,
             room,
             half_open_bytes: config.half_open(),
-            echo: None,
+            echo: Echo::default(),
             report: Report::default(),
             pace: Pace::new(config),
             untold: 0,
@@ -117,12 +115,14 @@ impl<D: Payload> Receiver<D> {
         if is_end {
             self.end = Some(end);
         }
-        if self.echo.is_none_or(|(latest, at)| Latest::new(at, latest).is_before(now, timestamp)) {
-            self.echo = Some((timestamp, now));
-        }
+        let overtaken_by = self.echo.on_segment(now, timestamp);
         let is_known = end <= self.data.next;
         if !is_known && !payload.is_empty() {
+            let had = self.here_bytes();
             self.data.put(position, payload);
+            if overtaken_by > 0 && self.here_bytes() > had {
+                self.echo.on_overtaken_data(overtaken_by);
+            }
         }
         if position > self.data.next {
             self.report.add(position);
@@ -172,6 +172,11 @@ impl<D: Payload> Receiver<D> {
         self.room.bytes()
     }
 
+    /// How much of the stream has arrived, in order or not.
+    fn here_bytes(&self) -> u64 {
+        self.data.next + self.data.held_bytes()
+    }
+
     /// Position after the last byte that the buffer has room for.
     fn window_end(&self) -> u64 {
         self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
@@ -181,15 +186,14 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo?;
+        let mack = self.echo.mack(now)?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.acknowledged();
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let held = held(arrived, now);
         let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
-        let mut mack = Mack { echo, held, window, ..Mack::default() };
+        let mut mack = Mack { window, ..mack };
         self.report.write(&self.data, self.end, &mut mack, number);
         Some((ack, mack))
     }
@@ -204,7 +208,7 @@ impl<D: Payload> Receiver<D> {
         // A sender that was blocked by the window must learn of the new room.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
-        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_some() {
+        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_known() {
             self.is_due = true;
             self.repeats = REPEATS;
         }
@@ -213,6 +217,11 @@ impl<D: Payload> Receiver<D> {
 
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
         self.skipped_data.take(&self.data)
+    }
+
+    /// What the next acknowledgement reports of overtaken segments. `[A10]`
+    pub(in super::super) fn take_overtaken(&mut self) -> Option<u32> {
+        self.echo.take_overtaken()
     }
 
     pub(in super::super) fn skipped(&self) -> Option<u32> {

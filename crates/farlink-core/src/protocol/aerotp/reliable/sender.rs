@@ -15,6 +15,7 @@ use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::packet_size::PacketSize;
 use super::super::rate::Outcomes;
+use super::super::reordering::Reordering;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
 use super::super::window_requests::RemainingWindow;
@@ -52,8 +53,7 @@ pub(in super::super) struct Sender<D> {
     spare_copies: Option<Box<SpareCopies>>,
     /// The rule for the length of packets, if it varies.
     length: Option<Length>,
-    /// How far segments have been seen to overtake each other, in time.
-    reordering: u64,
+    reordering: Reordering,
     latest_echo: u64,
     is_link_down: bool,
     /// Whether the peer has been silent for so long that segments only probe whether the path works.
@@ -133,7 +133,7 @@ impl<D: Payload> Sender<D> {
             spare_copies: config.has_spare_copies().then(|| Box::new(SpareCopies::new())),
             length: config
                 .length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.packet_size().data_bytes()),
-            reordering: 0,
+            reordering: Reordering::default(),
             latest_echo: 0,
             is_link_down: false,
             is_silent: false,
@@ -311,9 +311,6 @@ impl<D: Payload> Sender<D> {
         for &(start, end) in mack.blocks() {
             newly = newly.and(self.flight.acknowledge(start, end));
         }
-        if newly.was_overtaken {
-            self.reordering = ticks(self.round_trip.least) / 4;
-        }
         if let Some(sent) = newly.oldest {
             // An answer that arrives sooner than a round trip after a retransmission is for the first transmission.
             let wait = span(ticks(now).saturating_sub(sent));
@@ -325,7 +322,8 @@ impl<D: Payload> Sender<D> {
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
         self.forward.on_acknowledged(mack.ack, mack.skipped);
         self.first = self.forward.first(self.first);
-        let before = mack.echo.saturating_sub(self.reordering);
+        self.reordering.on_mack(now, mack.overtaken_by, self.patience());
+        let before = mack.echo.saturating_sub(self.reordering.extent());
         if let Some(spare_copies) = &mut self.spare_copies {
             spare_copies.on_answer(before, &mut self.flight);
         }

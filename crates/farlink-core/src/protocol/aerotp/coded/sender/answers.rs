@@ -7,10 +7,6 @@ use super::super::super::clock::{span, ticks};
 use super::super::super::mack_fields::MackFields;
 use super::{Sender, Transmission};
 
-/// If this many more segments arrive at once than were sent by then, segments overtake each other; fewer may be duplicates made
-/// by the network.
-const LATE_AT_ONCE: u64 = 2;
-
 impl<D: Payload> Sender<D> {
     pub(in super::super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
         self.silent_since = now;
@@ -59,7 +55,8 @@ impl<D: Payload> Sender<D> {
     pub(super) fn learn(&mut self, now: Time, mack: &MackFields) {
         let arrived = u64::from(mack.arrived.wrapping_sub(self.arrived));
         self.arrived = mack.arrived;
-        let before = mack.echo.saturating_sub(self.reordering);
+        self.reordering.on_mack(now, mack.overtaken_by, self.patience());
+        let before = mack.echo.saturating_sub(self.reordering.extent());
         let (mut segments, mut payload_bytes) = (0, 0);
         while let Some(&Transmission { sent, start, payload_bytes: bytes }) = self.by_time.front()
             // The echoed segment itself has arrived.
@@ -80,12 +77,6 @@ impl<D: Payload> Sender<D> {
             }
             if is_echoed {
                 break;
-            }
-        }
-        if arrived > segments + LATE_AT_ONCE && self.reordering == 0 {
-            let undecided = self.by_time.iter().take_while(|transmission| transmission.sent <= mack.echo).count();
-            if arrived > segments + LATE_AT_ONCE + undecided as u64 {
-                self.reordering = ticks(self.round_trip.least) / 4;
             }
         }
         let bits = (payload_bytes + segments * self.shape.header_bytes) * 8;

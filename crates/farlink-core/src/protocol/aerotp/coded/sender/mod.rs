@@ -19,6 +19,7 @@ use super::super::loss::Loss;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::packet_size::PacketSize;
 use super::super::rate::Outcomes;
+use super::super::reordering::Reordering;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{OPENING_BYTES, REPAIR_BYTES};
 use super::super::window_requests::RemainingWindow;
@@ -59,8 +60,7 @@ pub(in super::super) struct Sender<D> {
     probe: Time,
     /// When to ask the peer for a report, if no other segment would bring one.
     ask: Time,
-    /// How far segments have been seen to overtake each other, in time.
-    reordering: u64,
+    reordering: Reordering,
     latest_echo: u64,
     /// Number of segments that had arrived by the last report.
     arrived: u32,
@@ -142,7 +142,7 @@ impl<D: Payload> Sender<D> {
             silent_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
-            reordering: 0,
+            reordering: Reordering::default(),
             latest_echo: 0,
             arrived: 0,
             is_link_down: false,

@@ -1,0 +1,63 @@
+//! How long a sender waits for segments that others have overtaken.
+
+use crate::time::Time;
+
+use super::clock::span;
+
+/// What was reported is remembered for at least so many round trips, and for twice as many at most.
+const ROUND_TRIPS: u64 = 16;
+
+/// The longest time by which segments were overtaken recently, as the receiver reports it. `[R3]`
+///
+/// RACK (RFC 8985, section 7.2) waits for a quarter of the shortest round trip, and for more of them as duplicates are reported. Here
+/// the receiver measures the time: it need not be in proportion to the round trip. Where two paths share the segments, it is the
+/// difference of their delays.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reordering {
+    /// The longest time of the last period and of this one, in microseconds.
+    last: u64,
+    current: u64,
+    /// When this period began.
+    since: Time,
+}
+
+impl Reordering {
+    /// A segment sent more than this long before one that has arrived, in microseconds, is lost unless it has arrived too.
+    #[inline]
+    pub(super) fn extent(&self) -> u64 {
+        let longest = self.last.max(self.current);
+        longest + longest / 8 // the next one may be somewhat later
+    }
+
+    /// An acknowledgement reports a segment that was overtaken by `overtaken_by` microseconds, or none. `answer` is the usual time of an
+    /// answer.
+    #[inline]
+    pub(super) fn on_mack(&mut self, now: Time, overtaken_by: Option<u64>, answer: Time) {
+        if now.since(self.since) > (answer + span(self.extent())).times(ROUND_TRIPS) {
+            (self.last, self.current, self.since) = (self.current, 0, now);
+        }
+        self.current = self.current.max(overtaken_by.unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_long_ago_is_forgotten() {
+        let mut reordering = Reordering::default();
+        let (answer, mut now) = (Time::from_millis(10), Time::from_secs(1));
+        let mut after = |round_trips: u64, overtaken_by: Option<u64>| {
+            now = now + answer.times(round_trips);
+            reordering.on_mack(now, overtaken_by, answer);
+            reordering.extent()
+        };
+        assert_eq!(after(0, None), 0);
+        assert_eq!(after(0, Some(8_000)), 9_000);
+        assert_eq!(after(1, Some(2_000)), 9_000);
+        assert_eq!(after(40, Some(4_000)), 9_000);
+        assert_eq!(after(40, None), 4_500);
+        assert_eq!(after(40, None), 0);
+    }
+}
