@@ -1,6 +1,9 @@
 //! Bytes from the network: a packet or nothing, and a packet survives the way there and back.
 #![no_main]
 
+#[path = "../../crates/farlink-core/tests/pair/outer_packets.rs"]
+mod outer_packets;
+
 use bytes::Bytes;
 use farlink_core::bundle::Numbering;
 use farlink_core::protocol::aerotp::{self, Flags};
@@ -21,6 +24,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     drop(Datagram::<Bytes>::decode(copy()));
     drop(aerotp::Segment::<Bytes>::decode(copy()));
     aerotp_segment(bytes);
+    outer_packets::read_and_seal_again(bytes);
     for numbering in [Numbering::Long, Numbering::Short] {
         multilink_fragment(bytes, numbering);
     }

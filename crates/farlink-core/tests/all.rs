@@ -10,6 +10,7 @@ mod aerotp_parity;
 mod aerotp_reordering;
 mod aerotp_restarts;
 mod aerotp_schedules;
+mod aerotp_sealed;
 mod aerotp_settings;
 mod aerotp_strangers;
 mod aerotp_udp;

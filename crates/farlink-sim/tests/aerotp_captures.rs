@@ -318,7 +318,7 @@ fn tshark_names_the_failed_check() {
         ["Payload check is wrong; parity may mend it", "1", "0"],
         ["Payload check is wrong", "1", "0"],
         ["Another version of AeroTP", "", ""],
-        ["Sealed: the rest is encrypted", "", ""],
+        ["In the form for sealed packets, but not sealed", "", ""],
         ["", "1", ""],
         ["Payload check is wrong; parity may mend it", "1", "0"],
     ];

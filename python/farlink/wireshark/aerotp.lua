@@ -30,7 +30,7 @@ local field = {
     sequence = ProtoField.uint32("aerotp.seq", "Sequence number"),
     timestamp = ProtoField.uint32("aerotp.timestamp", "Timestamp", base.DEC, nil, nil, "Ticks of the sender, a microsecond or a few"),
     version = ProtoField.uint8("aerotp.version", "Version", base.DEC, nil, 0xc0),
-    sealed = ProtoField.bool("aerotp.sealed", "Sealed", 8, nil, 0x20),
+    sealed = ProtoField.bool("aerotp.sealed", "Sealed form", 8, nil, 0x20),
     mode = ProtoField.uint8("aerotp.mode", "Mode", base.DEC, MODES, 0x1c),
     ecn = ProtoField.uint8("aerotp.ecn", "ECN", base.DEC, ECN, 0x03),
     flags = ProtoField.uint8("aerotp.flags", "Flags", base.HEX),
@@ -95,7 +95,7 @@ local problem = {
         "aerotp.extended.unknown", "Unknown field that must be known", expert.group.UNDECODED, expert.severity.WARN
     ),
     version = ProtoExpert.new("aerotp.version.other", "Another version of AeroTP", expert.group.UNDECODED, expert.severity.WARN),
-    sealed = ProtoExpert.new("aerotp.sealed.note", "Sealed: the rest is encrypted", expert.group.UNDECODED, expert.severity.NOTE),
+    sealed = ProtoExpert.new("aerotp.sealed.note", "In the form for sealed packets, but not sealed", expert.group.UNDECODED, expert.severity.NOTE),
 }
 aerotp.experts = problem
 
@@ -277,7 +277,7 @@ function aerotp.dissector(tvb, pinfo, root)
         tree:add(field.sealed, tvb(12, 1))
         local is_sealed = version == VERSION
         tree:add_proto_expert_info(is_sealed and problem.sealed or problem.version)
-        pinfo.cols.info = is_sealed and "sealed" or "version " .. version
+        pinfo.cols.info = is_sealed and "sealed form" or "version " .. version
         return captured
     end
 

@@ -7,6 +7,7 @@ pub(crate) mod forgery;
 mod lengths;
 mod network;
 pub(crate) mod operations;
+pub(crate) mod outer_packets;
 pub(crate) mod shared_host;
 
 pub(crate) use configs::{configs, count, scps_configs, small};

@@ -7,16 +7,17 @@ use crate::payload::Payload;
 use crate::protocol::aerotp::{Flags, Mode, Repair, Segment};
 use crate::wire::Writer;
 
-use super::{Outside, Refusal};
+use super::{Form, Outside, Refusal};
 
 /// The version of the layout.
 const VERSION: u8 = 1;
 const SEALED: u8 = 0x20;
 /// Length before the optional fields, and of the tag and the check after them.
 const FIXED_BYTES: usize = 16;
-const END_BYTES: usize = 4;
-/// Largest number of parity words.
-const MOST_WORDS: u16 = 256;
+const TAG_BYTES: usize = 2;
+const HEC_BYTES: usize = 2;
+/// Largest number of parity words. `[F1]`
+pub(super) const MOST_WORDS: u16 = 256;
 const MOST_CLASS: u8 = 7;
 
 /// Types of extended fields.
@@ -35,9 +36,12 @@ mod extended {
     pub(super) const CRITICAL: u8 = 0x80;
 }
 
+/// What a segment inside a seal leaves to the seal. `[O16]`
+const LEFT_TO_THE_SEAL: Flags = Flags::FEC.with(Flags::CRC);
+
 /// The flags of a segment, including those that its fields imply. With parity there is always a check, because without one a
 /// receiver cannot tell whether decoding succeeded.
-pub(super) fn flags<D>(segment: &Segment<D>) -> Flags {
+pub(super) fn flags<D>(segment: &Segment<D>, form: Form) -> Flags {
     let has_fec = segment.fec_words > 0;
     let implied = [
         (segment.mack.is_some(), Flags::MACK),
@@ -46,15 +50,17 @@ pub(super) fn flags<D>(segment: &Segment<D>) -> Flags {
         (extended_bytes(segment) > 0, Flags::EXTENDED),
     ];
     let bare = Flags(segment.flags.0 & !(Flags::MACK.0 | Flags::REPAIR.0 | Flags::FEC.0 | Flags::EXTENDED.0));
-    implied.into_iter().filter(|(is_set, _)| *is_set).fold(bare, |flags, (_, flag)| flags.with(flag))
+    let all = implied.into_iter().filter(|(is_set, _)| *is_set).fold(bare, |flags, (_, flag)| flags.with(flag));
+    if form == Form::Sealed { Flags(all.0 & !LEFT_TO_THE_SEAL.0) } else { all }
 }
 
 /// Length of the header.
-pub(super) fn bytes<D>(segment: &Segment<D>) -> usize {
-    let flags = flags(segment);
+pub(super) fn bytes<D>(segment: &Segment<D>, form: Form) -> usize {
+    let flags = flags(segment, form);
     let optional = [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16)];
     let optional: usize = optional.into_iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bytes)| bytes).sum();
-    FIXED_BYTES + optional + extended_bytes(segment) + END_BYTES
+    let check = if form == Form::Plain { HEC_BYTES } else { 0 };
+    FIXED_BYTES + optional + extended_bytes(segment) + TAG_BYTES + check
 }
 
 /// Length of the extended fields including the byte with the number of words; 0 if there are none.
@@ -70,14 +76,15 @@ pub(super) fn body_bytes<D: Payload>(segment: &Segment<D>) -> usize {
     segment.mack.map_or_else(|| segment.payload.len(), |mack| mack.body_bytes() as usize)
 }
 
-pub(super) fn write<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &mut Writer<'_>) {
+pub(super) fn write<D: Payload>(segment: &Segment<D>, form: Form, outside: &Outside, out: &mut Writer<'_>) {
     let start = out.position();
     out.extend(outside.source.to_be_bytes());
     out.extend(outside.destination.to_be_bytes());
     out.extend(segment.sequence.to_be_bytes());
     out.extend(segment.timestamp.to_be_bytes());
-    let flags = flags(segment);
-    out.extend([VERSION << 6 | segment.mode.number() << 2 | ecn_number(outside.ecn), flags.0]);
+    let flags = flags(segment, form);
+    let sealed = if form == Form::Sealed { SEALED } else { 0 };
+    out.extend([VERSION << 6 | sealed | segment.mode.number() << 2 | ecn_number(outside.ecn), flags.0]);
     out.extend(u16::try_from(body_bytes(segment)).unwrap_or(0).to_be_bytes());
     if flags.has(Flags::ASYN) {
         out.extend(segment.opening.to_be_bytes());
@@ -97,8 +104,10 @@ pub(super) fn write<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &m
         write_extended(segment, out);
     }
     out.extend(segment.tag.to_be_bytes());
-    let check = crc_16_ibm_3740(out.since(start));
-    out.extend(check.to_be_bytes());
+    if form == Form::Plain {
+        let check = crc_16_ibm_3740(out.since(start));
+        out.extend(check.to_be_bytes());
+    }
 }
 
 fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
@@ -126,19 +135,24 @@ fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
 type Headed<'a, D> = (Segment<D>, Outside, usize, &'a [u8]);
 
 /// Reads a header.
-pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<Headed<'_, D>, Refusal> {
+pub(super) fn read<D: Payload>(bytes: &[u8], form: Form) -> Result<Headed<'_, D>, Refusal> {
     let mut fields = Fields(bytes);
     let mut outside = Outside { source: fields.short()?, destination: fields.short()?, ecn: Ecn::NotCapable };
     let mut segment = Segment { sequence: fields.word()?, timestamp: fields.word()?, ..Segment::default() };
     let kind = fields.byte()?;
-    // The layout of another version is unknown; a sealed segment has an inner header. `[L2]`, `[L3]`
+    // The layout of another version is unknown, and neither form is taken for the other. `[L2]`, `[L3]`, `[O17]`
     if kind >> 6 != VERSION {
         return Err(Refusal::Version);
     }
-    if kind & SEALED != 0 {
-        return Err(Refusal::Sealed);
+    match (form, kind & SEALED != 0) {
+        (Form::Plain, true) => return Err(Refusal::Sealed),
+        (Form::Sealed, false) => return Err(Refusal::Plain),
+        _ => {}
     }
     segment.flags = Flags(fields.byte()?);
+    if form == Form::Sealed && segment.flags.has(LEFT_TO_THE_SEAL) {
+        return Err(Refusal::Field);
+    }
     let body_bytes = usize::from(fields.short()?);
     if segment.flags.has(Flags::ASYN) {
         segment.opening = fields.word()?;
@@ -159,11 +173,11 @@ pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<Headed<'_, D>, Refusal> {
     let more = if segment.flags.has(Flags::EXTENDED) { fields.extended()? } else { &[] };
     segment.tag = fields.short()?;
     let checked = bytes.len() - fields.0.len();
-    if crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
+    if form == Form::Plain && crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
         return Err(Refusal::Check);
     }
     // From here on, the header is known to be intact. `[L11]`, `[B2]`
-    segment.header_bytes = (checked + 2) as u16;
+    segment.header_bytes = (bytes.len() - fields.0.len()) as u16;
     segment.mode = Mode::from_number(kind >> 2 & 7).ok_or(Refusal::Field)?;
     outside.ecn = ecn_of(kind & 3);
     // Flags only say which fields are present; the fields themselves count. `[L5]`
@@ -219,7 +233,7 @@ fn ecn_of(number: u8) -> Ecn {
 }
 
 /// Reads fields from the start of a header.
-struct Fields<'a>(&'a [u8]);
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Refusal> {
@@ -228,15 +242,15 @@ impl<'a> Fields<'a> {
         Ok(*field)
     }
 
-    fn byte(&mut self) -> Result<u8, Refusal> {
+    pub(super) fn byte(&mut self) -> Result<u8, Refusal> {
         self.take().map(u8::from_be_bytes)
     }
 
-    fn short(&mut self) -> Result<u16, Refusal> {
+    pub(super) fn short(&mut self) -> Result<u16, Refusal> {
         self.take().map(u16::from_be_bytes)
     }
 
-    fn word(&mut self) -> Result<u32, Refusal> {
+    pub(super) fn word(&mut self) -> Result<u32, Refusal> {
         self.take().map(u32::from_be_bytes)
     }
 

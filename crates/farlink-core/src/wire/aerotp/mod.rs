@@ -8,7 +8,7 @@
 //! | 0-3 | source port, destination port |
 //! | 4-7 | sequence number; of a MACK, ACK number 0 |
 //! | 8-11 | timestamp, microseconds |
-//! | 12 | version (2 bits, 1), sealed (1 bit, 0), mode (3 bits), ECN (2 bits) |
+//! | 12 | version (2 bits, 1), sealed form (1 bit, 0), mode (3 bits), ECN (2 bits) |
 //! | 13 | [`Flags`](crate::protocol::aerotp::Flags) |
 //! | 14-15 | bytes of the payload; of a MACK, of its list |
 //! | then | optional fields, below |
@@ -32,11 +32,14 @@
 //!
 //! The parity in the packet is computed here ([`parity`]), while the simulator only counts wrong bytes.
 //!
+//! With keys, segments are encrypted and stand behind an outer header: [`sealed`].
+//!
 //! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the IANA registry assign number 254 to experiments. `[L13]`
 
 mod header;
 mod list;
 mod parity;
+pub mod sealed;
 
 use std::net::SocketAddrV4;
 
@@ -82,7 +85,7 @@ pub struct Arrived<D> {
     pub integrity: Integrity,
 }
 
-/// Why bytes are not a usable segment.
+/// Why bytes are not a usable segment, or not an outer header of [`sealed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -90,9 +93,11 @@ pub enum Refusal {
     Length,
     /// It belongs to another version of AeroTP.
     Version,
-    /// Sealed: only a receiver with the key can read it.
+    /// It has the form that segments have inside a seal, and stands outside of one. `[L3]`
     Sealed,
-    /// The check of the header fails.
+    /// It has the form that segments have outside a seal, and stands inside one. `[O17]`
+    Plain,
+    /// The check of the header, or of the outer header, fails.
     Check,
     /// A header field has an invalid value.
     Field,
@@ -102,8 +107,24 @@ pub enum Refusal {
 
 impl Refusal {
     /// All refusals.
-    pub const ALL: [Refusal; 6] =
-        [Refusal::Length, Refusal::Version, Refusal::Sealed, Refusal::Check, Refusal::Field, Refusal::UnknownField];
+    pub const ALL: [Refusal; 7] = [
+        Refusal::Length,
+        Refusal::Version,
+        Refusal::Sealed,
+        Refusal::Plain,
+        Refusal::Check,
+        Refusal::Field,
+        Refusal::UnknownField,
+    ];
+}
+
+/// Where a segment stands, which decides what it has itself of checks and parity.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// By itself, with its checks and parity.
+    Plain,
+    /// Inside a seal, whose tag and parity are also the segment's. `[O16]`
+    Sealed,
 }
 
 /// Appends a segment in the form for a UDP datagram.
@@ -117,7 +138,7 @@ pub fn encode_segment<D: WirePayload>(
 ) -> Result<(), TooLong> {
     let (start, bytes) = (out.len(), datagram_bytes(segment)?);
     out.resize(start + bytes, 0);
-    write(segment, outside, &mut Writer::new(&mut out[start..]));
+    write(segment, Form::Plain, outside, &mut Writer::new(&mut out[start..]));
     Ok(())
 }
 
@@ -131,14 +152,14 @@ pub fn encode_segment_into<D: WirePayload>(
     out: &mut [u8],
 ) -> Result<usize, EncodeError> {
     let bytes = within(datagram_bytes(segment)?, out)?;
-    write(segment, outside, &mut Writer::new(out));
+    write(segment, Form::Plain, outside, &mut Writer::new(out));
     Ok(bytes)
 }
 
 /// Length of the segment; it has to fit into a UDP datagram.
 fn datagram_bytes<D: Payload>(segment: &Segment<D>) -> Result<usize, TooLong> {
     let headers = usize::from(ipv4::HEADER_BYTES);
-    Ok(within_ipv4(wire_bytes(segment) + headers)? - headers)
+    Ok(within_ipv4(wire_bytes(segment, Form::Plain) + headers)? - headers)
 }
 
 /// Decodes a segment that is all of `bytes`. Never panics. `[B1]`
@@ -147,7 +168,11 @@ fn datagram_bytes<D: Payload>(segment: &Segment<D>) -> Result<usize, TooLong> {
 /// The reason; a receiver counts and drops such bytes. A segment with an intact header and a damaged rest is not an error but
 /// [`Integrity::PayloadDamaged`].
 pub fn decode_segment<D: WirePayload>(bytes: &Bytes) -> Result<Arrived<D>, Refusal> {
-    let (mut segment, outside, body_bytes, behind) = header::read::<D>(bytes)?;
+    read(bytes, Form::Plain)
+}
+
+fn read<D: WirePayload>(bytes: &Bytes, form: Form) -> Result<Arrived<D>, Refusal> {
+    let (mut segment, outside, body_bytes, behind) = header::read::<D>(bytes, form)?;
     let has_check = segment.flags.has(Flags::CRC);
     let fec = Fec {
         payload_bytes: body_bytes as u32,
@@ -183,27 +208,28 @@ pub fn decode_segment<D: WirePayload>(bytes: &Bytes) -> Result<Arrived<D>, Refus
 /// Content that is not simulated payload is written with the headers: a MACK is written completely, with its list and its check.
 impl<D: WirePayload> Codec for Segment<D> {
     fn headers_bytes(&self) -> usize {
-        let written = if self.mack.is_some() { wire_bytes(self) } else { header::bytes(self) };
+        let written =
+            if self.mack.is_some() { wire_bytes(self, Form::Plain) } else { header::bytes(self, Form::Plain) };
         usize::from(ipv4::HEADER_BYTES) + written
     }
 
     fn wire_length(&self) -> usize {
-        usize::from(ipv4::HEADER_BYTES) + wire_bytes(self)
+        usize::from(ipv4::HEADER_BYTES) + wire_bytes(self, Form::Plain)
     }
 
     fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
-        ipv4::write_header(envelope, PROTOCOL, wire_bytes(self), out);
+        ipv4::write_header(envelope, PROTOCOL, wire_bytes(self, Form::Plain), out);
         let outside = Outside::of(envelope);
         if self.mack.is_some() {
-            write(self, &outside, out);
+            write(self, Form::Plain, &outside, out);
         } else {
-            header::write(self, &outside, out);
+            header::write(self, Form::Plain, &outside, out);
         }
     }
 
     fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
-        ipv4::write_header(envelope, PROTOCOL, wire_bytes(self), out);
-        write(self, &Outside::of(envelope), out);
+        ipv4::write_header(envelope, PROTOCOL, wire_bytes(self, Form::Plain), out);
+        write(self, Form::Plain, &Outside::of(envelope), out);
     }
 
     fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
@@ -222,14 +248,15 @@ impl<D: WirePayload> Codec for Segment<D> {
 }
 
 /// Length of a segment from its first port to its check.
-fn wire_bytes<D: Payload>(segment: &Segment<D>) -> usize {
-    let flags = header::flags(segment);
+fn wire_bytes<D: Payload>(segment: &Segment<D>, form: Form) -> usize {
+    let flags = header::flags(segment, form);
+    let parity = if flags.has(Flags::FEC) { 4 * usize::from(segment.fec_words) } else { 0 };
     let check = if flags.has(Flags::CRC) { CHECK_BYTES } else { 0 };
-    header::bytes(segment) + header::body_bytes(segment) + 4 * usize::from(segment.fec_words) + check
+    header::bytes(segment, form) + header::body_bytes(segment) + parity + check
 }
 
-fn write<D: WirePayload>(segment: &Segment<D>, outside: &Outside, out: &mut Writer<'_>) {
-    header::write(segment, outside, out);
+fn write<D: WirePayload>(segment: &Segment<D>, form: Form, outside: &Outside, out: &mut Writer<'_>) {
+    header::write(segment, form, outside, out);
     let start = out.position();
     match &segment.mack {
         Some(mack) => list::write(mack, out),
@@ -237,7 +264,7 @@ fn write<D: WirePayload>(segment: &Segment<D>, outside: &Outside, out: &mut Writ
     }
     let body = start + header::body_bytes(segment);
     out.zeros_to(body);
-    if header::flags(segment).has(Flags::CRC) {
+    if header::flags(segment, form).has(Flags::CRC) {
         let check = crc_32_iso_hdlc(out.since(start)).to_be_bytes();
         let fec = Fec::new((body - start) as u32, segment.fec_words);
         out.zeros_to(body + fec.parity_bytes as usize);

@@ -22,7 +22,7 @@ fn refusal(bytes: &[u8]) -> Refusal {
 /// The bytes of a segment with a changed header and a recomputed header check.
 fn altered(segment: &Segment<Bytes>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let bytes = encoded(segment);
-    let (header, behind) = bytes.split_at(header::bytes(segment));
+    let (header, behind) = bytes.split_at(header::bytes(segment, Form::Plain));
     let mut header = header[..header.len() - 2].to_vec();
     change(&mut header);
     let check = crc_16_ibm_3740(&header);

@@ -1,0 +1,192 @@
+//! What a side receives: keys, replay window, and the steps from a datagram to a segment.
+
+use crate::endpoint::Integrity;
+use crate::protocol::aerotp::Flags;
+use crate::time::Time;
+use crate::wire::WirePayload;
+use crate::wire::aerotp::parity::{self, Mended};
+use crate::wire::aerotp::{Arrived, Form, Refusal, read};
+
+use super::keys::{Candidate, Keys};
+use super::outer::associated;
+use super::{
+    KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterPacket, PacketKey, ReplayWindow, Stale, TAG_BYTES, code, expand,
+    nonce,
+};
+
+/// Why a packet with a right outer header gave no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum NotOpened {
+    /// It is of another kind than the keys are for.
+    Kind,
+    /// It belongs to another connection.
+    Connection,
+    /// A packet with its number has opened. `[O9]`
+    Repeated,
+    /// Its number lies before the replay window. `[O9]`
+    Old,
+    /// No key of its phase may have sealed its number. `[O13]`
+    Phase,
+    /// The parity does not correct it, or its tag is wrong: damaged on the way, or forged. `[O19]`
+    Damaged,
+    /// So many packets had a wrong tag that nothing is opened any more. `[O11]`
+    Exhausted,
+    /// It opened, and the segment inside is not usable.
+    Segment(Refusal),
+}
+
+impl From<Stale> for NotOpened {
+    fn from(stale: Stale) -> Self {
+        match stale {
+            Stale::Repeated => NotOpened::Repeated,
+            Stale::Old => NotOpened::Old,
+        }
+    }
+}
+
+/// Opens the sealed segments of one direction of a connection.
+#[derive(Debug)]
+pub struct Unsealer<K> {
+    kind: Kind,
+    connection_id: u32,
+    keys: Keys<K>,
+    window: ReplayWindow,
+    /// Packets whose tag was wrong, over all keys.
+    refused: u64,
+}
+
+impl<K: PacketKey> Unsealer<K> {
+    /// For packets of a connection id that this side has chosen, in key phase 0. `keep` is how long the earlier key may
+    /// still open packets after a change: the connection's `give_up_after_s`. `[O5]`, `[O13]`
+    pub fn new(key: K, connection_id: u32, keep: Time) -> Self {
+        Self::starting_in(KeyPhase::default(), Kind::Sealed, key, connection_id, keep)
+    }
+
+    /// Begins with another kind or phase.
+    ///
+    /// # Panics
+    /// If the kind is not one of segments.
+    pub fn starting_in(phase: KeyPhase, kind: Kind, key: K, connection_id: u32, keep: Time) -> Self {
+        assert!(kind.is_segment(), "{kind:?} is not a kind of segments");
+        let (keys, window) = (Keys::new(key, phase, keep), ReplayWindow::default());
+        Unsealer { kind, connection_id, keys, window, refused: 0 }
+    }
+
+    /// Opens a packet in place. Payloads of [`Bytes`](bytes::Bytes) are slices of the datagram. Never panics.
+    ///
+    /// The steps: kind and connection id, replay window, choice of the key, correction, AEAD, segment. Nothing changes
+    /// before the AEAD has opened the packet, but the count of wrong tags. `[O15]`
+    ///
+    /// The segment's `header_bytes` include outer header and tag, so that its length is the datagram's, and its words
+    /// of parity are the packet's. It is intact, or mended; never damaged. Its ECN bits are those that its sender
+    /// wrote: marks of routers are in the IP header. `[O20]`
+    ///
+    /// # Errors
+    /// The reason; a receiver counts and drops such packets.
+    pub fn open<D: WirePayload>(&mut self, mut packet: OuterPacket, now: Time) -> Result<Arrived<D>, NotOpened> {
+        let header = *packet.header();
+        if header.kind != self.kind {
+            return Err(NotOpened::Kind);
+        }
+        if header.connection_id != self.connection_id {
+            return Err(NotOpened::Connection);
+        }
+        let expected = self.window.expected();
+        let number = expand(header.number, expected);
+        self.window.check(number)?;
+        if number > MOST_NUMBER {
+            return Err(NotOpened::Phase);
+        }
+        self.keys.expire(now, self.window.start());
+        let candidate = self.keys.candidate(header.key_phase, number, expected).ok_or(NotOpened::Phase)?;
+        if self.refused >= self.keys.present().algorithm().most_refused() {
+            return Err(NotOpened::Exhausted);
+        }
+
+        let integrity = mend(&mut packet).ok_or(NotOpened::Damaged)?;
+        if !self.open_in_place(&mut packet, candidate, number) {
+            self.refused += 1;
+            return Err(NotOpened::Damaged);
+        }
+        self.window.mark(number);
+        self.keys.opened(candidate, number, now);
+
+        let segment = packet.into_segment();
+        let mut arrived = read::<D>(&segment, Form::Sealed).map_err(NotOpened::Segment)?;
+        arrived.integrity = integrity;
+        arrived.segment.header_bytes += (OUTER_BYTES + TAG_BYTES) as u16;
+        arrived.segment.fec_words = header.parity_words;
+        if header.parity_words > 0 {
+            arrived.segment.flags = arrived.segment.flags.with(Flags::FEC);
+        }
+        Ok(arrived)
+    }
+
+    /// The phase of the latest key that has opened a packet.
+    pub fn key_phase(&self) -> KeyPhase {
+        self.keys.phase()
+    }
+
+    /// The packet number after the highest that has opened.
+    pub fn expected_number(&self) -> u64 {
+        self.window.expected()
+    }
+
+    fn open_in_place(&mut self, packet: &mut OuterPacket, candidate: Candidate, number: u64) -> bool {
+        let content_bytes = usize::from(packet.header().content_bytes);
+        let (Some((header, behind)), Some(key)) = (packet.parts(), self.keys.key(candidate)) else { return false };
+        let Some(content) = behind.get_mut(..content_bytes) else { return false };
+        let Some((content, tag)) = content.split_last_chunk_mut::<TAG_BYTES>() else { return false };
+        key.open(&nonce(key.iv(), number), associated(header), content, tag)
+    }
+}
+
+/// Corrects ciphertext and tag; `None` if that is not possible. `[F4]`
+fn mend(packet: &mut OuterPacket) -> Option<Integrity> {
+    let header = *packet.header();
+    let (_, behind) = packet.parts()?;
+    let mended = parity::mend(&code(usize::from(header.content_bytes), header.parity_words), behind);
+    let integrity = mended.integrity()?;
+    if let Mended::Now { bytes, .. } = mended {
+        behind.copy_from_slice(&bytes);
+    }
+    Some(integrity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Algorithm;
+    use super::super::tests::{CountingKey, packet, segment};
+    use super::*;
+    use crate::payload::Virtual;
+
+    /// After so many wrong tags even a right one is not tried. `[O11]`
+    #[test]
+    fn forgeries_are_counted_up_to_the_limit() {
+        let key = CountingKey::new(Algorithm::ChaCha20Poly1305);
+        let mut unsealer = Unsealer::new(key, 7, Time::NEVER);
+        unsealer.refused = (1 << 36) - 1;
+        let open = |unsealer: &mut Unsealer<CountingKey>, packet| unsealer.open::<Virtual>(packet, Time::ZERO);
+        let of_other_key = packet(&CountingKey::new(Algorithm::ChaCha20Poly1305).next(), 0);
+        let right = || packet(&CountingKey::new(Algorithm::ChaCha20Poly1305), 1);
+        assert_eq!(open(&mut unsealer, right()).map(|arrived| arrived.segment.sequence), Ok(segment().sequence));
+        assert_eq!(open(&mut unsealer, of_other_key), Err(NotOpened::Damaged));
+        let again = packet(&CountingKey::new(Algorithm::ChaCha20Poly1305), 2);
+        assert_eq!(open(&mut unsealer, again), Err(NotOpened::Exhausted));
+    }
+
+    /// A forged packet of four phases ahead makes the receiver derive four keys, and further ones none.
+    #[test]
+    fn forged_phases_cost_four_derivations() {
+        let mut unsealer = Unsealer::new(CountingKey::new(Algorithm::Aes256Gcm), 7, Time::NEVER);
+        let stranger = CountingKey::stranger();
+        let derived = CountingKey::derived();
+        for number in 0..100 {
+            let forged = super::super::tests::packet_in(KeyPhase::new(4), &stranger, number);
+            assert_eq!(unsealer.open::<Virtual>(forged, Time::ZERO), Err(NotOpened::Damaged));
+        }
+        assert_eq!(CountingKey::derived() - derived, 4);
+        assert_eq!(unsealer.key_phase(), KeyPhase::default());
+    }
+}
