@@ -126,6 +126,14 @@ fn a_file_arrives_whole_although_datagrams_are_dropped() {
     assert!(sent >= BYTES as u64 / 1444 + dropped, "lost segments were retransmitted");
 }
 
+/// The rate is found in each way, and no fixed one is needed.
+#[test]
+fn a_file_arrives_whole_at_a_rate_that_is_found() {
+    for control in ["learnt", "friendly", "alone"] {
+        transfer(&format!("udp-{control}"), BYTES, &["--control", control, "--drop", "0.01"]);
+    }
+}
+
 /// One host serves several senders at once, each with its own file.
 #[test]
 fn several_files_arrive_at_one_host() {
@@ -254,6 +262,7 @@ fn errors_are_reported_in_two_lines() {
         (&["receive", &here, "nowhere/copy"], "cannot write nowhere/"),
         (&["receive", &here, "."], ". is no name for a file"),
         (&["send", "file", &here, "--drop", "1"], "--drop 1 is no number from 0e0 to 9e-1"),
+        (&["send", "file", &here, "--control", "slow"], "--control slow is none of fixed, learnt, friendly and alone"),
         (&["send", "file", &here, "--speed", "1"], "there is no option --speed"),
         (&["give", "file"], "what to do is not clear"),
         (&["send", "file", &here, "--wait", "0.3"], "the transfer failed: NoAnswer"),

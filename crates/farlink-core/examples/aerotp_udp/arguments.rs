@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use farlink_core::protocol::aerotp::AerotpConfig;
+use farlink_core::protocol::aerotp::{AerotpConfig, RateControl};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 
 use crate::Failure;
@@ -18,6 +18,7 @@ Usage:
 Options:
   --drop P      lose this share of the datagrams that go out, on purpose (0 to 0.9)
   --rate BPS    send no faster than this, bits per second (1e9)
+  --control C   fixed: send at that rate; learnt or friendly: find the rate of the path; alone: on a path of its own (fixed)
   --buffer B    bytes that the receiver keeps, and that may be under way (1.2e5)
   --files N     receive from so many senders, at once or not, into FILE.1, FILE.2, ... (1)
   --wait S      give up when the peer is silent for so long (10)
@@ -27,6 +28,26 @@ Example, in two windows:
   aerotp_udp receive 127.0.0.1:4000 copy.bin
   aerotp_udp send file.bin 127.0.0.1:4000 --drop 0.05
 ";
+
+/// How the rate is found.
+#[derive(Clone, Copy, Debug)]
+struct Control {
+    rate: RateControl,
+    is_alone: bool,
+}
+
+impl Control {
+    fn of(name: &str) -> Option<Self> {
+        let (rate, is_alone) = match name {
+            "fixed" => (RateControl::Fixed, false),
+            "learnt" => (RateControl::Learnt, false),
+            "friendly" => (RateControl::Friendly, false),
+            "alone" => (RateControl::Learnt, true),
+            _ => return None,
+        };
+        Some(Control { rate, is_alone })
+    }
+}
 
 /// The requested action.
 #[derive(Debug)]
@@ -41,6 +62,7 @@ pub(crate) struct Arguments {
     /// Share of outgoing datagrams that are dropped on purpose.
     pub(crate) drop: f64,
     rate: f64,
+    control: Control,
     buffer: f64,
     wait: f64,
     files: f64,
@@ -60,6 +82,8 @@ impl Arguments {
             // Headers of IPv4, UDP and AeroTP.
             header_bytes: count(20.0 + 8.0 + 20.0),
             rate_bps: Some(BitRate::new(self.rate).expect("checked")),
+            rate_control: Some(self.control.rate),
+            alone: Some(self.control.is_alone),
             mack_timeout_s: seconds(0.002),
             receive_buffer_bytes: Some(count(self.buffer)),
             initial_rto_s: seconds(0.2),
@@ -74,6 +98,7 @@ impl Arguments {
 /// Parses the arguments; `None` if they ask for help.
 pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Failure> {
     let mut places = Vec::new();
+    let mut control = Control { rate: RateControl::Fixed, is_alone: false };
     let mut values = [
         ("--drop", 0.0, 0.0, 0.9),
         ("--rate", 1e9, 1e4, 1e11),
@@ -91,6 +116,14 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
         }
         if !word.starts_with("--") {
             places.push(word);
+            continue;
+        }
+        if word == "--control" {
+            let name = words.next().unwrap_or_default();
+            control = Control::of(&name).ok_or_else(|| {
+                let what = format!("--control {name} is none of fixed, learnt, friendly and alone");
+                Failure::new(what, "as in --control learnt")
+            })?;
             continue;
         }
         let Some((name, value, least, most)) = values.iter_mut().find(|(name, ..)| *name == word) else {
@@ -114,7 +147,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
         }
     };
     let [drop, rate, buffer, wait, files] = values.map(|(_, value, ..)| value);
-    Ok(Some(Arguments { command, drop, rate, buffer, wait, files }))
+    Ok(Some(Arguments { command, drop, rate, control, buffer, wait, files }))
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {

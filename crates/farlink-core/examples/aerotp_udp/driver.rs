@@ -11,6 +11,8 @@ use farlink_core::protocol::aerotp::Segment;
 use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment_into};
 use farlink_core::wire::ipv4::MAX_BYTES;
 use farlink_core::{Rx, Time, Transmit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::Failure;
 
@@ -77,7 +79,7 @@ pub(crate) struct Driver<P> {
 
 /// Longer than any segment of this program.
 const LARGEST_DATAGRAM: usize = 65_536;
-/// Longest interval between checks of the signal and the progress.
+/// Longest interval between checks of the signal and the progress, less than a second.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Time after the end in which the last acknowledgement is repeated on request.
 const LINGER: Duration = Duration::from_millis(500);
@@ -143,7 +145,7 @@ impl<P: Party> Driver<P> {
                 told = Instant::now();
                 progress(self.party.moved_bytes(), self.party.size());
             }
-            self.wait(&mut buffer)?;
+            self.wait()?;
             while self.receive(&mut buffer)? {}
         }
     }
@@ -187,17 +189,18 @@ impl<P: Party> Driver<P> {
         is_sent
     }
 
-    /// Waits for a datagram, until the next deadline.
-    fn wait(&mut self, buffer: &mut [u8]) -> Result<(), Failure> {
+    /// Waits for a datagram, until the next deadline. A socket's own timeout is rounded up to a tick of the kernel's scheduler, which
+    /// takes as long as many packets; that of `ppoll` is not.
+    fn wait(&self) -> Result<(), Failure> {
         let until = self.party.poll_timeout().map_or(LONGEST_WAIT, |due| self.clock.until(due).min(LONGEST_WAIT));
         if until.is_zero() {
             return Ok(());
         }
-        let wait = || self.socket.set_read_timeout(Some(until)).and_then(|()| self.socket.set_nonblocking(false));
-        wait().map_err(|error| broken(&error))?;
-        let received = self.receive(buffer);
-        self.socket.set_nonblocking(true).map_err(|error| broken(&error))?;
-        received.map(|_| ())
+        let until = Timespec { tv_sec: 0, tv_nsec: until.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&until)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(broken(&error.into())),
+        }
     }
 
     /// Receives a datagram from the socket; returns whether there was one.

@@ -49,7 +49,7 @@ mod tests {
         let mut reordering = Reordering::default();
         let (answer, mut now) = (Time::from_millis(10), Time::from_secs(1));
         let mut after = |round_trips: u64, overtaken_by: Option<u64>| {
-            now = now + answer.times(round_trips);
+            now += answer.times(round_trips);
             reordering.on_mack(now, overtaken_by, answer);
             reordering.extent()
         };
