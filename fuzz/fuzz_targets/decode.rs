@@ -51,8 +51,8 @@ fn aerotp_segment(bytes: &[u8]) {
     let again = decode_segment::<Bytes>(&again.into()).expect("what was written can be read").segment;
     assert_eq!((again.mack, &again.payload), (arrived.segment.mack, &arrived.segment.payload));
     let header = |segment: &aerotp::Segment<Bytes>| {
-        let aerotp::Segment { repair, tag, class, forward, skipped, overtaken_by, .. } = *segment;
-        (repair, tag, class, forward, skipped, overtaken_by)
+        let aerotp::Segment { repair, tag, class, forward, skipped, overtaken_by, mack_bytes_per_s, .. } = *segment;
+        (repair, tag, class, forward, skipped, overtaken_by, mack_bytes_per_s)
     };
     assert_eq!(header(&again), header(&arrived.segment));
 }

@@ -181,12 +181,12 @@ pub(crate) fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>
     let fields = (any::<[u32; 3]>(), any::<u16>(), proptest::sample::select(&Mode::ALL[..]), 0_u8..8, any::<u8>());
     let fec_words = prop_oneof![3 => Just(0), 1 => 1_u16..=256];
     let bodies = prop_oneof![vec(any::<u8>(), 0..200), vec(any::<u8>(), 1000..1500)];
-    let numbers = any::<[Option<u32>; 3]>();
+    let numbers = any::<[Option<u32>; 4]>();
     let optional = (proptest::option::of(mack), proptest::option::of(repair), numbers);
     (fields, fec_words, optional, bodies).prop_map(
         |(([sequence, timestamp, opening], tag, mode, class, flags), fec_words, optional, payload)| {
             let (mack, repair, numbers) = optional;
-            let [forward, skipped, overtaken_by] = numbers;
+            let [forward, skipped, overtaken_by, mack_bytes_per_s] = numbers;
             // Flags that follow from no other field.
             let free = Flags::ASYN.with(Flags::AFIN).with(Flags::RESET).with(Flags::CRC);
             let mut flags = Flags(flags & free.0);
@@ -226,6 +226,7 @@ pub(crate) fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>
                 forward,
                 skipped,
                 overtaken_by,
+                mack_bytes_per_s,
                 payload,
             }
         },

@@ -5,6 +5,7 @@ mod aerotp_captures;
 mod aerotp_neighbours;
 mod aerotp_open_loop;
 mod aerotp_reliable;
+mod aerotp_way_back;
 mod arq;
 mod arq_length;
 mod bbr;

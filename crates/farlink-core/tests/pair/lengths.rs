@@ -33,6 +33,6 @@ without_content! {
     Pdu { kind, header_bytes, position, poll, clock, window, report },
     AerotpSegment {
         tag, mode, class, flags, header_bytes, fec_words, sequence, timestamp, opening, mack, repair, forward, skipped,
-        overtaken_by
+        overtaken_by, mack_bytes_per_s
     },
 }

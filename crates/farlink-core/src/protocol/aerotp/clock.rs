@@ -66,6 +66,11 @@ impl Clock {
         ticks.map(|ticks| ticks << self.shift)
     }
 
+    /// Whether its ticks are microseconds.
+    pub(super) fn is_fine(self) -> bool {
+        self.shift == 0
+    }
+
     /// So many ticks in microseconds.
     pub(super) fn microseconds(self, ticks: u32) -> u64 {
         u64::from(ticks) << self.shift

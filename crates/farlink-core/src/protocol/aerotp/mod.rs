@@ -41,6 +41,7 @@ mod segment;
 mod sending;
 mod side;
 mod skipped_data;
+mod way_back;
 mod window_requests;
 mod write_times;
 

@@ -66,6 +66,16 @@ impl<D: Payload> Receiving<D> {
         each!(self, receiver => receiver.deadline())
     }
 
+    /// Whether an acknowledgement is due.
+    pub(super) fn is_mack_due(&self) -> bool {
+        match self {
+            Receiving::Reliable(receiver) => receiver.is_mack_due(),
+            Receiving::Coded(receiver) => receiver.is_mack_due(),
+            Receiving::OpenLoop(receiver) => receiver.is_mack_due(),
+            Receiving::Datagrams(_) => false,
+        }
+    }
+
     /// The acknowledgement that is due, if any: its ACK number 0 as a position, and the rest. `number` converts positions to
     /// sequence numbers.
     #[inline]

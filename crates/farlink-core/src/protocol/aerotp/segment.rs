@@ -20,6 +20,8 @@ pub(super) const FORWARD_BYTES: u16 = 8;
 pub(super) const SKIPPED_BYTES: u16 = 8;
 /// Optional field of a MACK of segments that were overtaken.
 pub(super) const OVERTAKEN_BYTES: u16 = 8;
+/// Optional field of a question with the rate at which MACKs may be sent.
+pub(super) const MACK_RATE_BYTES: u16 = 8;
 /// Length of a MACK before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Largest number of edges in a MACK.
@@ -184,6 +186,8 @@ pub struct Segment<D> {
     /// With MACK: the longest time by which later segments overtook one with new data, in ticks of the clock of those segments.
     /// `[A10]`
     pub overtaken_by: Option<u32>,
+    /// Without MACK: how many bytes of MACKs the peer may send in a second; 0 for any number. `[M2]`
+    pub mack_bytes_per_s: Option<u32>,
     /// Application data.
     pub payload: D,
 }
@@ -194,7 +198,7 @@ impl<D: Payload> Segment<D> {
         let is_mack = self.flags.has(Flags::MACK);
         is_mack != self.mack.is_some()
             || self.flags.has(Flags::REPAIR) != self.repair.is_some()
-            || (is_mack && self.forward.is_some())
+            || (is_mack && (self.forward.is_some() || self.mack_bytes_per_s.is_some()))
             || (!is_mack && (self.skipped.is_some() || self.overtaken_by.is_some()))
             || (is_mack && (self.flags.has(Flags::AFIN.with(Flags::REPAIR)) || !self.payload.is_empty()))
     }

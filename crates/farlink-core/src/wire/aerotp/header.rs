@@ -32,6 +32,8 @@ mod extended {
     pub(super) const SKIPPED: u8 = 3;
     /// In a MACK: by how long segments were overtaken, in ticks (4).
     pub(super) const OVERTAKEN: u8 = 4;
+    /// Without MACK: bytes of MACKs in a second (4).
+    pub(super) const MACK_RATE: u8 = 5;
     /// A receiver that does not know a type with this bit drops the segment; other unknown types are skipped. `[L6]`
     pub(super) const CRITICAL: u8 = 0x80;
 }
@@ -63,9 +65,19 @@ pub(super) fn bytes<D>(segment: &Segment<D>, form: Form) -> usize {
     FIXED_BYTES + optional + extended_bytes(segment) + TAG_BYTES + check
 }
 
+/// The extended fields that are numbers.
+fn numbers<D>(segment: &Segment<D>) -> [(u8, Option<u32>); 4] {
+    [
+        (extended::FORWARD, segment.forward),
+        (extended::SKIPPED, segment.skipped),
+        (extended::OVERTAKEN, segment.overtaken_by),
+        (extended::MACK_RATE, segment.mack_bytes_per_s),
+    ]
+}
+
 /// Length of the extended fields including the byte with the number of words; 0 if there are none.
 fn extended_bytes<D>(segment: &Segment<D>) -> usize {
-    let numbers = [segment.forward, segment.skipped, segment.overtaken_by].into_iter().flatten().count();
+    let numbers = numbers(segment).iter().filter(|(_, value)| value.is_some()).count();
     let fields = [(segment.class > 0, 3), (numbers > 0, 6 * numbers)];
     let bytes: usize = fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, bytes)| bytes).sum();
     if bytes == 0 { 0 } else { (1 + bytes).next_multiple_of(4) }
@@ -116,12 +128,7 @@ fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
     if segment.class > 0 {
         out.extend([extended::CLASS, 1, segment.class]);
     }
-    let numbers = [
-        (extended::FORWARD, segment.forward),
-        (extended::SKIPPED, segment.skipped),
-        (extended::OVERTAKEN, segment.overtaken_by),
-    ];
-    for (kind, value) in numbers {
+    for (kind, value) in numbers(segment) {
         if let Some(value) = value {
             out.extend([kind, 4]);
             out.extend(value.to_be_bytes());
@@ -203,7 +210,8 @@ fn read_extended<D>(segment: &mut Segment<D>, mut bytes: &[u8]) -> Result<(), Re
             (extended::FORWARD, &[a, b, c, d]) => segment.forward = Some(u32::from_be_bytes([a, b, c, d])),
             (extended::SKIPPED, &[a, b, c, d]) => segment.skipped = Some(u32::from_be_bytes([a, b, c, d])),
             (extended::OVERTAKEN, &[a, b, c, d]) => segment.overtaken_by = Some(u32::from_be_bytes([a, b, c, d])),
-            (extended::CLASS | extended::FORWARD | extended::SKIPPED | extended::OVERTAKEN, _) => {
+            (extended::MACK_RATE, &[a, b, c, d]) => segment.mack_bytes_per_s = Some(u32::from_be_bytes([a, b, c, d])),
+            (extended::CLASS..=extended::MACK_RATE, _) => {
                 return Err(Refusal::Field);
             }
             _ if kind & extended::CRITICAL != 0 => return Err(Refusal::UnknownField),

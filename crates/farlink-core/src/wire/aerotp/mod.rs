@@ -24,7 +24,7 @@
 //! | EXTENDED | 32-bit words of all this (1), then type (1), length (1), value, and so on; type 0 is one byte of padding |
 //!
 //! Types: 1, class (1); 2, the number at which the stream continues (4); 3, in a MACK, bytes skipped (4); 4, in a MACK, by
-//! how long segments were overtaken (4). `[L6]`
+//! how long segments were overtaken (4); 5, without MACK, bytes of MACKs in a second (4). `[L6]`
 //!
 //! After the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32. A
 //! MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), microseconds held (29 bits); window (4);

@@ -314,6 +314,11 @@ impl<D: Payload> Receiver<D> {
         self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
     }
 
+    /// Whether an acknowledgement is due.
+    pub(in super::super) fn is_mack_due(&self) -> bool {
+        self.is_due && self.echo.is_known()
+    }
+
     pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;

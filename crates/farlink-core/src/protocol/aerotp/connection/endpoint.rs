@@ -173,6 +173,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.first_sent = self.first_sent.or(Some(ticks(now)));
         self.high_water_marks.pass(self.sending.limits().1, ticks(now));
         if segment.mack.is_some() {
+            self.mack_pacer.on_sent(now, wire_bytes);
             self.confirmation.on_acknowledged();
         } else if !self.is_passive && self.peer.is_none() && !self.mode.is_acknowledged() && self.may_confirm() {
             // Nothing else is repeated in these modes.
@@ -230,6 +231,9 @@ impl<D: Payload> Endpoint for Connection<D> {
             return None;
         }
         let mut next = self.receiving.deadline().min(self.answers_until()).min(self.confirm_at());
+        if self.mack_pacer.is_on() && !self.is_link_down && self.receiving.is_mack_due() {
+            next = next.min(self.mack_pacer.next());
+        }
         if self.may_send() {
             let patience = self.give_up_at().min(self.close_by()).min(self.keep_alive_at());
             next = next.min(self.sending_deadline()).min(patience);

@@ -1,6 +1,7 @@
 //! Handling of received segments: acknowledgements are checked against the sent data, and data gets its position in the
 //! stream.
 
+use crate::endpoint::Packet;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -25,6 +26,8 @@ impl<D: Payload> Connection<D> {
                 self.adapt_to(&fields);
                 self.sending.on_mack(now, &fields);
                 let MackFields { echo, round_trip, .. } = fields;
+                let waited = self.wait_on_way_back(now, segment, round_trip);
+                let round_trip = round_trip.since(waited);
                 let held = held_span(mack.held);
                 let arrived_bytes = fields.arrived_bytes(self.size.data_bytes());
                 let has_gaps = fields.has_gaps();
@@ -41,6 +44,14 @@ impl<D: Payload> Connection<D> {
             }
             None => self.dropped.forged += 1,
         }
+    }
+
+    /// How long a MACK waited on the way back, which is no queue of the data. `[M1]`
+    fn wait_on_way_back(&mut self, now: Time, segment: &Segment<D>, round_trip: Time) -> Time {
+        if !self.clock.is_fine() {
+            return Time::ZERO;
+        }
+        self.way_back.on_mack(now, segment.timestamp, segment.wire_bytes(), round_trip)
     }
 
     /// Adapts the parity to a report of errors.
@@ -128,6 +139,9 @@ impl<D: Payload> Connection<D> {
             return;
         }
         self.go_forward(&peer, segment);
+        if let Some(rate) = segment.mack_bytes_per_s {
+            self.mack_pacer.set_bytes_per_s(f64::from(rate));
+        }
         let base = self.receiving.next_position();
         let is_end = segment.flags.has(Flags::AFIN);
         let is_question = segment.payload.is_empty() && !is_end;

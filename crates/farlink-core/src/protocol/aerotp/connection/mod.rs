@@ -16,6 +16,7 @@ use std::ops::AddAssign;
 
 use crate::event::Abort;
 use crate::payload::Payload;
+use crate::protocol::parts::pacer::Pacer;
 use crate::rng::RandomSource;
 use crate::time::Time;
 
@@ -31,6 +32,7 @@ use super::peer::{HighWaterMarks, Peer};
 use super::rate::Rate;
 use super::receiving::Receiving;
 use super::sending::Sending;
+use super::way_back::WayBack;
 use super::window_requests::WindowRequests;
 use challenge::Challenge;
 use identity::Identity;
@@ -57,6 +59,9 @@ pub struct Connection<D> {
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
+    /// The queue of the peer's MACKs, and the pace of the own ones. `[M2]`
+    way_back: WayBack,
+    mack_pacer: Pacer,
     /// Requests for a longer window of the peer.
     window_requests: WindowRequests,
     /// Counts of segments that arrived with a congestion mark, and of damaged ones; both wrap.
@@ -185,6 +190,8 @@ impl<D: Payload> Connection<D> {
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
+            way_back: WayBack::default(),
+            mack_pacer: Pacer::default(),
             window_requests: WindowRequests::default(),
             marked: 0,
             damaged: 0,

@@ -9,8 +9,8 @@ use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::parity::{Parity, words_within};
 use crate::protocol::aerotp::segment::{
-    CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, OVERTAKEN_BYTES, REPAIR_BYTES, Repair,
-    SKIPPED_BYTES, Segment,
+    CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, MACK_RATE_BYTES, Mack, OPENING_BYTES, OVERTAKEN_BYTES, REPAIR_BYTES,
+    Repair, SKIPPED_BYTES, Segment,
 };
 
 impl<D: Payload> Connection<D> {
@@ -31,6 +31,7 @@ impl<D: Payload> Connection<D> {
             return Some(self.proof_question(now));
         }
         if let Some(peer) = self.peer
+            && !self.mack_pacer.is_holding(now)
             && let Some((ack, mack)) =
                 self.receiving.next_mack(now, |position| peer.initial.wrapping_add(position as u32))
         {
@@ -54,6 +55,12 @@ impl<D: Payload> Connection<D> {
             let sequence = self.number(self.sending.limits().1 + wanted.min(LARGEST_BUFFER - 1));
             self.asked = self.asked.or(Some(now));
             return Some(Segment { sequence, ..self.blank(now) });
+        }
+        if self.may_send()
+            && may_ask
+            && let Some(rate) = self.way_back.take()
+        {
+            return Some(Segment { mack_bytes_per_s: Some(rate), ..self.plain_question(now) });
         }
         if !self.may_send() && self.has_states() && std::mem::take(&mut self.is_proof_due) {
             return Some(self.plain_question(now));
@@ -146,6 +153,10 @@ impl<D: Payload> Connection<D> {
             segment.flags = segment.flags.with(Flags::EXTENDED);
             // Both together take 16 bytes.
             segment.header_bytes += OVERTAKEN_BYTES;
+        }
+        if segment.mack_bytes_per_s.is_some() {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            segment.header_bytes += MACK_RATE_BYTES;
         }
         if segment.repair.is_some() {
             segment.header_bytes += REPAIR_BYTES;

@@ -204,6 +204,11 @@ impl<D: Payload> Receiver<D> {
         Some(target - next)
     }
 
+    /// Whether an acknowledgement is due.
+    pub(in super::super) fn is_mack_due(&self) -> bool {
+        self.is_due && self.echo.is_known()
+    }
+
     /// The acknowledgement that is due. In these modes it only says up to which position the receiver waits for no more data; its
     /// window field carries the number of corrected bits. `[U5]`
     pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {

@@ -1,0 +1,61 @@
+//! AeroTP over a way back that is a thousand times slower than the way forward. `[M1]`, `[M2]`
+
+use farlink_core::trace::MemoryTraces;
+use farlink_sim::engine::{FlowResult, NoTrace, simulate};
+use farlink_sim::resolve;
+use serde_json::{Value, json};
+
+use crate::common::expanded;
+
+const FORWARD_BPS: f64 = 1e7;
+const WARM_UP_S: f64 = 60.0;
+const DURATION_S: f64 = 180.0;
+
+/// A bulk flow after the warm-up: what it delivered, over the goodput of full packets that the channel leaves; and the share of the
+/// way back that its acknowledgements took.
+fn shares(transport: &Value, lost: [f64; 2], queue_back: u32) -> (f64, f64) {
+    let channel = |loss: f64| json!({ "kind": "loss", "loss": loss });
+    let mut aero = json!({ "kind": "aerotp", "packet_bytes": 1500 });
+    aero.as_object_mut().unwrap().extend(transport.as_object().unwrap().clone());
+    let scenario = json!({
+        "duration_s": DURATION_S,
+        "measure": { "warmup_s": WARM_UP_S },
+        "link": {
+            "rate_bps": FORWARD_BPS, "delay_s": 0.25, "channel": channel(lost[0]),
+            "return": { "rate_bps": FORWARD_BPS / 1e3, "queue_packets": queue_back, "channel": channel(lost[1]) },
+        },
+        "transport": { "aero": aero },
+        "flow": { "bulk": { "transport": "aero", "traffic": { "kind": "bulk" } } },
+    });
+    let setup = resolve(&expanded(&scenario).points[0].scenario, &MemoryTraces::default()).unwrap();
+    let run = simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("the run is not stopped");
+    let FlowResult { delivered_bytes, carried_back_bytes, .. } = &run.flows[0];
+    let seconds = DURATION_S - WARM_UP_S;
+    let bound = FORWARD_BPS / 8.0 * seconds * (1.0 - lost[0]) * (1500.0 - 44.0) / 1500.0;
+    (*delivered_bytes as f64 / bound, *carried_back_bytes as f64 / (FORWARD_BPS / 8e3 * seconds))
+}
+
+/// Reliable and coded data have nine tenths of what the channel leaves, also where acknowledgements are lost, or their queue is short.
+#[test]
+fn acknowledgements_share_a_way_back_of_a_thousandth() {
+    let coded = json!({ "rate_bps": FORWARD_BPS, "coded": {} });
+    for transport in [json!({ "rate_bps": FORWARD_BPS }), coded] {
+        for loss in [0.0, 0.01, 0.1] {
+            for (lost_back, queue_back, least) in [(0.0, 1_000_000, 0.9), (0.0, 20, 0.9), (loss, 1_000_000, 0.85)] {
+                let (goodput, back) = shares(&transport, [loss, lost_back], queue_back);
+                println!("{transport} {loss} {lost_back} {queue_back}: {goodput:.3}, {back:.3} of the way back");
+                assert!(goodput >= least, "{transport} {loss} {lost_back} {queue_back}: {goodput}");
+            }
+        }
+    }
+}
+
+/// A queue of acknowledgements is none of data: a learnt rate does not fall for it.
+#[test]
+fn a_learnt_rate_does_not_take_acknowledgements_for_data_that_wait() {
+    for (keys, least) in [(json!({}), 0.85), (json!({ "coded": {} }), 0.8), (json!({ "alone": false }), 0.85)] {
+        let (goodput, _) = shares(&keys, [0.0, 0.0], 1_000_000);
+        println!("{keys}: {goodput:.3}");
+        assert!(goodput >= least, "{keys}: {goodput}");
+    }
+}
