@@ -94,7 +94,7 @@ fn the_extent_of_the_reordering_is_learnt_from_a_few_packets() {
             for (lost, late) in [(0.0, 0.3), (0.0, 0.003), (0.05, 0.3), (0.3, 0.05)] {
                 let path = Path { one_way_ms, lost, duplicated: 0.2, late, late_by };
                 let repeated = transfer(path, 1, keys.clone());
-                                let most = 1.05 * repeated.lost as f64 + 60.0;
+                let most = 1.05 * repeated.lost as f64 + 60.0;
                 assert!(repeated.resent as f64 <= most, "{path:?}: {repeated:?}");
             }
         }
