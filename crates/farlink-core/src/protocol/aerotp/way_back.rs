@@ -104,14 +104,14 @@ impl WayBack {
         wait
     }
 
-    /// Sets the limit once in a round trip. While acknowledgements wait, they arrive at the rate that the way back has for them.
+    /// Sets the limit once in a period, most often a round trip. While acknowledgements wait, they arrive at the rate that the way back has for them.
     fn watch(&mut self, now: Time, bytes: u32, wait: Time, round_trip: Time) {
         let Period { since, bytes: before, count, least_wait } = self.period;
         let took = now.since(since);
         let sum = before + f64::from(bytes);
         let least_wait = least_wait.map_or(wait, |least| least.min(wait));
         self.period = Period { since, bytes: sum, count: count + 1, least_wait: Some(least_wait) };
-        if took < round_trip || count < LEAST_COUNT {
+        if took < round_trip.max(LEAST_PERIOD) || count < LEAST_COUNT {
             return;
         }
         self.period = Period { since: now, ..Period::default() };
@@ -166,8 +166,9 @@ impl WayBack {
     }
 }
 
-/// Fewer acknowledgements tell no rate.
-const LEAST_COUNT: u32 = 4;
+/// Fewer acknowledgements, or less time, tell no rate, and all of them may be late by chance.
+const LEAST_COUNT: u32 = 8;
+const LEAST_PERIOD: Time = Time::from_millis(500);
 /// A peer heeds the limit if its acknowledgements arrive at no more than this multiple of it.
 const HEEDED: f64 = 1.1;
 /// Then a queue shrinks by a quarter of the time; by less than this share of it, it does not, and after so many round trips in a row the
