@@ -7,7 +7,7 @@ use super::clock::{span, ticks};
 /// Share of what the way back carries that acknowledgements may take.
 const SHARE: f64 = 0.75;
 /// After this many round trips without a queue the limit grows by this factor.
-const CLEAR_ROUND_TRIPS: u32 = 16;
+const CLEAR_ROUND_TRIPS: u64 = 16;
 const GROWTH: f64 = 1.25;
 /// The least limit, bytes per second: a MACK with a long list in three seconds.
 const LEAST_LIMIT: f64 = 100.0;
@@ -37,9 +37,10 @@ pub(super) struct WayBack {
     period: Period,
     /// Bytes of acknowledgements per second that the peer may send; `None` if they never waited.
     limit: Option<f64>,
-    /// Round trips in a row in which they did not wait, or did for as long as before although the peer heeds the limit.
-    clear_round_trips: u32,
-    longer_round_trips: u32,
+    /// Since when they have not waited at this limit.
+    clear_since: Option<Time>,
+    /// Periods in a row in which they waited for as long as before, although the peer heeds the limit.
+    longer_periods: u32,
     last_wait: Time,
     told: f64,
     round_trips_since_told: u32,
@@ -122,13 +123,14 @@ impl WayBack {
         let shrank = self.last_wait.as_secs_f64() - least_wait.as_secs_f64();
         self.last_wait = least_wait;
         if least_wait > tolerated {
-            self.clear_round_trips = 0;
+            self.clear_since = None;
             self.on_queue(sum / took.as_secs_f64(), shrank / took.as_secs_f64(), least_wait > tolerated.times(2));
         } else {
-            self.longer_round_trips = 0;
-            self.clear_round_trips += 1;
-            if self.clear_round_trips.is_multiple_of(CLEAR_ROUND_TRIPS) {
+            self.longer_periods = 0;
+            let since = *self.clear_since.get_or_insert(since);
+            if now.since(since) > round_trip.times(CLEAR_ROUND_TRIPS) {
                 self.limit = self.limit.map(|limit| limit * GROWTH);
+                self.clear_since = Some(now);
             }
         }
         let Some(limit) = self.limit else { return };
@@ -142,16 +144,16 @@ impl WayBack {
         let is_heeded = self.limit.is_some_and(|limit| rate <= HEEDED * limit);
         if !is_heeded || shrank < -SLOW {
             self.limit = Some((share * rate).max(LEAST_LIMIT));
-            self.longer_round_trips = 0;
+            self.longer_periods = 0;
         } else if shrank < SLOW {
             // A queue would shrink.
-            self.longer_round_trips += 1;
-            if self.longer_round_trips == LONGER_PATH_AFTER {
-                (self.least, self.limit, self.longer_round_trips) = (Least::default(), None, 0);
+            self.longer_periods += 1;
+            if self.longer_periods == LONGER_PATH_AFTER {
+                (self.least, self.limit, self.longer_periods) = (Least::default(), None, 0);
                 self.is_due = true;
             }
         } else {
-            self.longer_round_trips = 0;
+            self.longer_periods = 0;
         }
     }
 
