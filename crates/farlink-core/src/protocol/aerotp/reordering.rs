@@ -19,6 +19,8 @@ pub(super) struct Reordering {
     current: u64,
     /// When this period began.
     since: Time,
+    /// The least extent, in microseconds.
+    least: u64,
 }
 
 impl Reordering {
@@ -26,7 +28,12 @@ impl Reordering {
     #[inline]
     pub(super) fn extent(&self) -> u64 {
         let longest = self.last.max(self.current);
-        longest + longest / 8 // the next one may be somewhat later
+        (longest + longest / 8).max(self.least) // the next one may be somewhat later
+    }
+
+    /// Data that were declared lost have arrived: from now on a verdict waits for so many microseconds at least.
+    pub(super) fn on_wrong_verdict(&mut self, least: u64) {
+        self.least = least;
     }
 
     /// An acknowledgement reports a segment that was overtaken by `overtaken_by` microseconds, or none. `answer` is the usual time of an

@@ -39,6 +39,8 @@ impl<D: Payload> Piece<D> {
 /// The progress that an acknowledgement made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NewlyAcknowledged {
+    /// Whether a piece arrived that was declared lost and not sent again: later ones had overtaken it.
+    pub(super) was_overtaken: bool,
     /// When the newly acknowledged piece that had waited longest was sent, in ticks.
     pub(super) oldest: Option<u64>,
     /// Number of newly acknowledged pieces; `bytes` is their length.
@@ -59,6 +61,7 @@ impl NewlyAcknowledged {
         self.pieces += 1;
         self.bytes += bytes;
         self.once += u64::from(piece.copies == 1);
+        self.was_overtaken |= piece.state == State::Lost;
         self.oldest = Some(self.oldest.map_or(piece.sent, |oldest| oldest.min(piece.sent)));
         piece.state = State::Acknowledged;
         outcomes.add(piece.sent, 1.0);
@@ -67,6 +70,7 @@ impl NewlyAcknowledged {
     /// The sum of two of them.
     pub(super) fn and(self, other: NewlyAcknowledged) -> NewlyAcknowledged {
         NewlyAcknowledged {
+            was_overtaken: self.was_overtaken || other.was_overtaken,
             oldest: self.oldest.into_iter().chain(other.oldest).min(),
             pieces: self.pieces + other.pieces,
             bytes: self.bytes + other.bytes,
@@ -442,7 +446,7 @@ mod tests {
     #[test]
     fn a_piece_overtaken_by_later_ones_is_lost() {
         let mut flight = three();
-        flight.acknowledge(200, 301);
+        assert!(!flight.acknowledge(200, 301).was_overtaken);
         assert_eq!(flight.judge(2, |_| true), Amount { pieces: 2, bytes: 200, once: 2 });
         assert_eq!(flight.resend(9), Some((0, Virtual(100), false)));
         assert_eq!(flight.resend(9), Some((100, Virtual(100), false)));
@@ -542,10 +546,10 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_declared_lost_that_arrives_is_not_sent_again() {
+    fn a_piece_declared_lost_that_arrives_was_reordered() {
         let mut flight = three();
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
-        flight.acknowledge(0, 100);
+        assert!(flight.acknowledge(0, 100).was_overtaken);
         flight.tidy();
         assert_eq!(flight.resend(5), None);
     }

@@ -311,6 +311,9 @@ impl<D: Payload> Sender<D> {
         for &(start, end) in mack.blocks() {
             newly = newly.and(self.flight.acknowledge(start, end));
         }
+        if newly.was_overtaken {
+            self.reordering.on_wrong_verdict(ticks(self.round_trip.least) / 4);
+        }
         if let Some(sent) = newly.oldest {
             // An answer that arrives sooner than a round trip after a retransmission is for the first transmission.
             let wait = span(ticks(now).saturating_sub(sent));
