@@ -1,5 +1,6 @@
 //! How long a sender waits for segments that others have overtaken.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 use super::clock::span;
@@ -20,6 +21,8 @@ pub(super) struct Reordering {
     /// When this period began.
     since: Time,
 }
+
+instants! { Reordering: since; fixed: last, current }
 
 impl Reordering {
     /// A segment sent more than this long before one that has arrived, in microseconds, is lost unless it has arrived too.
