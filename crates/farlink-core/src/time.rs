@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Sub};
 /// An instant since the start of a run, or a duration, in whole picoseconds.
 ///
 /// Picoseconds keep the duration of one byte exact to 1e-4 even at 10 Gb/s; 64 bits of them cover 213 days. Arithmetic saturates,
-/// and [`Time::NEVER`] stays the same.
+/// and [`Time::NEVER`] stays the same. What runs for longer moves the origin of its clock: [`OriginShift`](crate::OriginShift).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 

@@ -5,6 +5,7 @@ mod aerotp;
 mod aerotp_acceptor;
 mod aerotp_deadlines;
 mod aerotp_open_loop;
+mod aerotp_origin;
 mod aerotp_packet_size;
 mod aerotp_parity;
 mod aerotp_reordering;

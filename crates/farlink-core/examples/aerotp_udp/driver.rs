@@ -10,7 +10,7 @@ use bytes::Bytes;
 use farlink_core::protocol::aerotp::Segment;
 use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment_into};
 use farlink_core::wire::ipv4::MAX_BYTES;
-use farlink_core::{Rx, Time, Transmit};
+use farlink_core::{OriginShift, Rx, Time, Transmit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -22,6 +22,8 @@ pub(crate) trait Party {
     fn handle_timeout(&mut self, now: Time);
     fn poll_transmit(&mut self, now: Time) -> Option<(SocketAddr, Transmit<Segment<Bytes>>)>;
     fn poll_timeout(&self) -> Option<Time>;
+    /// The clock reads less from now on.
+    fn move_origin(&mut self, by: OriginShift);
     /// Takes events, reads and writes as much as possible.
     fn step(&mut self, now: Time) -> Result<(), Failure>;
     /// Bytes transferred.
@@ -123,6 +125,9 @@ impl<P: Party> Driver<P> {
         let mut told = Instant::now();
         let mut closed: Option<Instant> = None;
         loop {
+            if let Some(by) = self.clock.move_origin() {
+                self.party.move_origin(by);
+            }
             let now = self.clock.now();
             self.catch_up(now);
             self.party.step(now)?;
@@ -241,17 +246,29 @@ fn broken(error: &std::io::Error) -> Failure {
 /// The protocols' time. It continues across processes, so that a peer can tell new segments from old ones.
 struct Clock {
     started: Instant,
-    offset: Time,
+    /// What it read at the start.
+    offset: Duration,
+    /// How far its origin has moved since, because a `Time` ends after 213 days.
+    moved: OriginShift,
 }
 
 impl Clock {
     fn new() -> Self {
         // Timestamps have 32 bits of microseconds.
-        Clock { started: Instant::now(), offset: Time::from_ps((unix_micros() & 0xffff_ffff) * 1_000_000) }
+        let offset = Duration::from_micros(unix_micros() & 0xffff_ffff);
+        Clock { started: Instant::now(), offset, moved: OriginShift::default() }
     }
 
     fn now(&self) -> Time {
-        self.offset + Time::from_ps(self.started.elapsed().as_nanos() as u64 * 1_000)
+        let unmoved = self.offset + self.started.elapsed();
+        Time::from_ps((unmoved - Duration::from_secs(self.moved.as_secs())).as_nanos() as u64 * 1_000)
+    }
+
+    /// Moves the origin, if it is time; returns by how much.
+    fn move_origin(&mut self) -> Option<OriginShift> {
+        let by = OriginShift::due(self.now())?;
+        self.moved += by;
+        Some(by)
     }
 
     /// Time until `at`.

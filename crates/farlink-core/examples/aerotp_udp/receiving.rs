@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Handle, Segment, State};
-use farlink_core::{Event, Rx, Stream, Time, Transmit};
+use farlink_core::{Event, OriginShift, Rx, Stream, Time, Transmit};
 
 use crate::Failure;
 use crate::driver::Party;
@@ -118,6 +118,10 @@ impl Party for Receiving {
 
     fn poll_timeout(&self) -> Option<Time> {
         self.acceptor.poll_timeout()
+    }
+
+    fn move_origin(&mut self, by: OriginShift) {
+        self.acceptor.move_origin(by);
     }
 
     fn step(&mut self, now: Time) -> Result<(), Failure> {

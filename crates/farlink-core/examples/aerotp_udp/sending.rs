@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment};
-use farlink_core::{Endpoint, Event, Rx, Time, Transmit};
+use farlink_core::{Endpoint, Event, OriginShift, Rx, Time, Transmit};
 
 use crate::Failure;
 use crate::driver::Party;
@@ -26,12 +26,24 @@ pub(crate) struct Sending {
     progress: Option<Time>,
     /// When the next attempt begins, if the receiver has lost the connection.
     again_at: Option<Time>,
+    /// How far the origin of the clock has moved.
+    moved: OriginShift,
 }
 
 impl Sending {
     pub(crate) fn new(config: &AerotpConfig, mut random: SystemRandom, to: SocketAddr, file: Outgoing) -> Self {
         let end = Connection::connect(config, &mut random);
-        Sending { config: config.clone(), random, end, to, file, is_closed: false, progress: None, again_at: None }
+        Sending {
+            config: config.clone(),
+            random,
+            end,
+            to,
+            file,
+            is_closed: false,
+            progress: None,
+            again_at: None,
+            moved: OriginShift::default(),
+        }
     }
 
     /// A receiver that was started again does not know the connection: another one sends the file from its beginning, unless nothing
@@ -66,6 +78,14 @@ impl Party for Sending {
         self.again_at.or_else(|| self.end.poll_timeout())
     }
 
+    fn move_origin(&mut self, by: OriginShift) {
+        self.end.move_origin(by);
+        self.moved += by;
+        for at in [&mut self.progress, &mut self.again_at].into_iter().flatten() {
+            *at = at.since(by.time());
+        }
+    }
+
     fn step(&mut self, now: Time) -> Result<(), Failure> {
         if let Some(at) = self.again_at {
             if now < at {
@@ -73,6 +93,7 @@ impl Party for Sending {
             }
             self.again_at = None;
             self.end = Connection::connect(&self.config, &mut self.random);
+            self.end.move_origin(self.moved);
             self.file.begin_again()?;
         }
         let before = self.file.moved_bytes();

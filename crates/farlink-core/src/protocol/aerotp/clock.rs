@@ -1,5 +1,6 @@
 //! Timestamps: ticks in 32 bits, of a microsecond or, where answers may take more than an hour, of several.
 
+use crate::origin::{MoveOrigin, OriginShift};
 use crate::time::Time;
 
 const PS_PER_MICROSECOND: u64 = 1_000_000;
@@ -20,8 +21,17 @@ const MOST_HELD_SHIFT: u32 = 31;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: u32,
-    /// By how many ticks the timestamps lag behind, so that they cannot be guessed. `[G2]`
-    lag: u16,
+    /// By how many ticks the timestamps lag behind, modulo 2^32: so that they cannot be guessed `[G2]`, less those by which the origin
+    /// of the clock has moved.
+    lag: u32,
+}
+
+/// Timestamps continue as if the origin had not moved. Whole seconds are whole ticks. `[L15]`
+impl MoveOrigin for Clock {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Self { shift, lag } = self;
+        *lag = lag.wrapping_sub((by.microseconds() >> *shift) as u32);
+    }
 }
 
 impl Clock {
@@ -36,7 +46,7 @@ impl Clock {
 
     /// The same clock, whose timestamps lag behind by so many ticks.
     pub(super) fn behind(self, lag: u16) -> Self {
-        Clock { lag, ..self }
+        Clock { lag: lag.into(), ..self }
     }
 
     /// Duration of a tick.
@@ -47,21 +57,21 @@ impl Clock {
     /// The sending time of a segment that is sent now: the next tick, or now if ticks are microseconds.
     #[inline]
     pub(super) fn sending(self, now: Time) -> Time {
-        if self.shift == 0 { now } else { Time::from_ps(now.as_ps().next_multiple_of(self.tick().as_ps())) }
+        if self.shift == 0 { now } else { now.round_up_to(self.tick()) }
     }
 
     /// The timestamp of a segment that is sent now.
     #[inline]
     pub(super) fn stamp(self, now: Time) -> u32 {
-        (self.round(now) as u32).wrapping_sub(u32::from(self.lag))
+        (self.round(now) as u32).wrapping_sub(self.lag)
     }
 
     /// The latest instant up to now, in microseconds, that a timestamp can mean. `None` if no answer takes that long,
-    /// or if it would be before time zero: then this side did not send it.
+    /// or if it would be before time zero: then this side did not send it, or the origin has moved past it.
     #[inline]
     pub(super) fn instant(self, now: Time, stamp: u32) -> Option<u64> {
         let now = self.round(now);
-        let age = u64::from((now as u32).wrapping_sub(u32::from(self.lag)).wrapping_sub(stamp));
+        let age = u64::from((now as u32).wrapping_sub(self.lag).wrapping_sub(stamp));
         let ticks = if age > LONGEST_TICKS { None } else { now.checked_sub(age) };
         ticks.map(|ticks| ticks << self.shift)
     }
@@ -145,13 +155,29 @@ mod tests {
         /// An echoed timestamp gives the time of sending, and the measured round trip is never shorter than the true one.
         #[test]
         fn an_echoed_timestamp_gives_the_time_of_sending(
-            sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT, lag: u16,
+            sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT, lag: u32,
         ) {
             let clock = Clock { shift, lag };
             let sent = span(sent);
             let took = span(((LONGEST_TICKS << shift) as f64 * share * 0.999_999) as u64);
             let found = clock.instant(clock.sending(sent) + took, clock.stamp(sent));
             prop_assert_eq!(found, Some(ticks(clock.sending(sent))));
+        }
+
+        /// `[L15]`
+        #[test]
+        fn timestamps_continue_when_the_origin_moves(
+            seconds in 0..1_000_000_u64, by in 0..1_000_000_u64, micros in 0..1_000_000_u64, shift in 0..=MOST_SHIFT, lag: u32,
+            stamp: u32,
+        ) {
+            let (before, by) = (Clock { shift, lag }, OriginShift::from_secs(by));
+            let mut after = before;
+            after.move_origin(by);
+            let kept = Time::from_secs(seconds) + span(micros) + Clock::LONGEST;
+            let now = kept + by.time();
+            prop_assert_eq!(after.stamp(kept), before.stamp(now));
+            let moved = before.instant(now, stamp).map(|ticks| ticks - by.microseconds());
+            prop_assert_eq!(after.instant(kept, stamp), moved);
         }
 
         #[test]

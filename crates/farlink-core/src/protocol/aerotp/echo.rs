@@ -1,5 +1,6 @@
 //! The timestamp that acknowledgements echo, and by how long segments were overtaken.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 use super::clock::held;
@@ -18,6 +19,8 @@ pub(super) struct Echo {
     /// How many more acknowledgements report it.
     reports: u8,
 }
+
+instants! { Echo: latest; fixed: overtaken_by, reports }
 
 impl Echo {
     /// A segment has arrived. Returns by how many ticks of its sender it was overtaken; 0 if it is the latest.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::{MoveOrigin, OriginShift, instants};
 use crate::time::Time;
 
 use super::config::{AerotpConfig, LARGEST_BUFFER};
@@ -13,6 +14,13 @@ use super::write_times::WriteTimes;
 /// application. Without a deadline it is empty and costs nothing. `[V3]`
 #[derive(Clone, Debug)]
 pub(super) struct Forward(Option<Box<Abandoned>>);
+
+impl MoveOrigin for Forward {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Forward(given) = self;
+        given.move_origin(by);
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 struct Abandoned {
@@ -43,6 +51,11 @@ struct Abandoned {
     skipped_sent: u64,
     /// Bytes given up that were not reported to the application yet.
     expired: u64,
+}
+
+instants! {
+    Abandoned: write_times, notice;
+    fixed: seen, to, acknowledged, is_urgent, is_awaited, spacing, unsent, unsent_before, sent, skipped, skipped_sent, expired
 }
 
 impl Forward {

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::origin::OriginShift;
+use crate::time::Time;
 use crate::units::Seconds;
 
 use super::mode::Mode;
@@ -16,6 +18,13 @@ pub struct ModeChange {
     pub at_s: Seconds,
     /// The new mode: `quasi-reliable` or `unreliable`.
     pub mode: Mode,
+}
+
+impl ModeChange {
+    /// Whether its time has come by a clock whose origin has been moved since the start of the run.
+    pub(super) fn is_due(&self, now: Time, moved: OriginShift) -> bool {
+        (self.at_s.get() * 1e12 + 0.5) as u128 <= moved.unmoved_ps(now)
+    }
 }
 
 /// Checks changes from a mode on. `[U7]`

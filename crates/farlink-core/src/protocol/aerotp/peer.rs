@@ -1,5 +1,6 @@
 //! A connection's state of its peer, and how it distinguishes the peer's segments from those of past connections.
 
+use crate::origin::{MoveOrigin, MoveTicks, OriginShift, instants};
 use crate::time::Time;
 
 use super::clock::HALF_ROUND;
@@ -11,6 +12,8 @@ pub(super) struct Latest {
     pub(super) stamp: u32,
     pub(super) at: Time,
 }
+
+instants! { Latest: at; fixed: stamp }
 
 impl Latest {
     pub(super) fn new(now: Time, stamp: u32) -> Self {
@@ -56,6 +59,8 @@ pub(super) struct Peer {
     high_water_marks: HighWaterMarks<Latest>,
 }
 
+instants! { Peer: latest, high_water_marks; fixed: tag, initial }
+
 impl Peer {
     pub(super) fn new(now: Time, tag: u16, initial: u32, timestamp: u32) -> Self {
         Peer { tag, initial, latest: Latest::new(now, timestamp), high_water_marks: HighWaterMarks::new(DATA_STEP) }
@@ -88,6 +93,20 @@ pub(super) struct HighWaterMarks<T> {
     step: u64,
     next: u64,
     noted: [Option<T>; 2],
+}
+
+impl<T: MoveOrigin> MoveOrigin for HighWaterMarks<T> {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Self { noted, step: _, next: _ } = self;
+        noted.move_origin(by);
+    }
+}
+
+impl<T: MoveTicks> MoveTicks for HighWaterMarks<T> {
+    fn move_ticks(&mut self, by: OriginShift) {
+        let Self { noted, step: _, next: _ } = self;
+        noted.move_ticks(by);
+    }
 }
 
 /// Half of the largest window, so that a window spans at most two steps.
@@ -131,6 +150,32 @@ mod tests {
         assert!(latest.is_behind(now, 999) && !latest.is_behind(now, 1000));
         let late = Time::from_secs(10 + 2148);
         assert!(latest.is_before(late, 999) && !latest.is_behind(late, 999));
+    }
+
+    #[test]
+    fn a_moved_origin_makes_no_segment_older_or_newer() {
+        let by = OriginShift::from_secs(1_000);
+        let at = |seconds| Time::from_secs(seconds);
+        let mut peer = Peer::new(at(1_010), 1, 0, 500);
+        for step in 1..=2 {
+            peer.latest.update(at(1_010 + step), 500 + step as u32);
+            peer.on_progress(step * DATA_STEP);
+        }
+        let mut moved = peer;
+        moved.move_origin(by);
+        let told = |peer: &Peer, now, stamp| (peer.latest.is_before(now, stamp), peer.is_of_past_round(now, stamp));
+        for seconds in [1_012, 1_100, 3_158, 3_159, 3_160, 5_000] {
+            for stamp in [499, 500, 501, 502, 503] {
+                let expected = told(&peer, at(seconds), stamp);
+                assert_eq!(told(&moved, at(seconds) - by.time(), stamp), expected, "{stamp} at {seconds} s");
+            }
+        }
+        let mut of_own = HighWaterMarks::of_own_stream();
+        for step in 1..=2 {
+            of_own.pass(step * MACK_STEP, 2_000_000_000 + step);
+        }
+        of_own.move_ticks(by);
+        assert_eq!(of_own.oldest(), Some(1_000_000_001));
     }
 
     #[test]

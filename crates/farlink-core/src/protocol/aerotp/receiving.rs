@@ -1,5 +1,6 @@
 //! Receivers of a stream: one variant for each family of modes, with a common interface for the connection.
 
+use crate::origin::{MoveOrigin, OriginShift};
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -18,6 +19,17 @@ pub(super) enum Receiving<D> {
     OpenLoop(open_loop::Receiver<D>),
     Datagrams(open_loop::Inbox<D>),
     Coded(Box<coded::Receiver<D>>),
+}
+
+impl<D: Payload> MoveOrigin for Receiving<D> {
+    fn move_origin(&mut self, by: OriginShift) {
+        match self {
+            Receiving::Reliable(receiver) => receiver.move_origin(by),
+            Receiving::OpenLoop(receiver) => receiver.move_origin(by),
+            Receiving::Datagrams(_) => {} // messages that have arrived
+            Receiving::Coded(receiver) => receiver.move_origin(by),
+        }
+    }
 }
 
 macro_rules! each {

@@ -1,5 +1,6 @@
 //! How long a sender waits for segments that others have overtaken.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 use super::clock::span;
@@ -22,6 +23,8 @@ pub(super) struct Reordering {
     /// The least extent, in microseconds.
     least: u64,
 }
+
+instants! { Reordering: since; fixed: last, current, least }
 
 impl Reordering {
     /// A segment sent more than this long before one that has arrived, in microseconds, is lost unless it has arrived too.

@@ -1,5 +1,6 @@
 //! Senders of a stream: one variant for each family of modes, with a common interface for the connection.
 
+use crate::origin::{MoveOrigin, OriginShift};
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -33,6 +34,12 @@ macro_rules! each {
             Sending::Coded($sender) => $call,
         }
     };
+}
+
+impl<D: Payload> MoveOrigin for Sending<D> {
+    fn move_origin(&mut self, by: OriginShift) {
+        each!(self, sender => sender.move_origin(by));
+    }
 }
 
 impl<D: Payload> Sending<D> {

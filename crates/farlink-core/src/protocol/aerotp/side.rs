@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Counters, Endpoint, LinkHint, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
+use crate::origin::{MoveOrigin, OriginShift, instants};
 use crate::payload::Payload;
 use crate::protocol::Pairs;
 use crate::rng::SplitMix64;
@@ -27,6 +28,8 @@ pub struct Side<D> {
     pub(super) listener: Option<Listener>,
 }
 
+instants! { Side<D>: connection, listener }
+
 /// State that a listener keeps from one connection to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
@@ -39,6 +42,8 @@ pub(super) struct Listener {
     /// Segments that earlier connections dropped.
     dropped: Dropped,
 }
+
+instants! { Listener: past; fixed: random, aborted, dropped }
 
 impl<D: Payload> Side<D> {
     /// The side that opens the connection.
@@ -67,6 +72,11 @@ impl<D: Payload> Side<D> {
     /// The present connection. Packets and timeouts go to the side, which replaces the connection when it ends.
     pub fn connection_mut(&mut self) -> &mut Connection<D> {
         &mut self.connection
+    }
+
+    /// As [`Connection::move_origin`], also for the connections to come.
+    pub fn move_origin(&mut self, by: OriginShift) {
+        MoveOrigin::move_origin(self, by);
     }
 
     /// The state of the present connection.

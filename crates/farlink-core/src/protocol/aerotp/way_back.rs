@@ -1,5 +1,6 @@
 //! The queue of acknowledgements on the way back, and the rate at which they may be sent.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 use super::clock::{span, ticks};
@@ -47,6 +48,11 @@ pub(super) struct WayBack {
     is_due: bool,
 }
 
+instants! {
+    WayBack: origin, least, period, clear_since;
+    fixed: is_unlike, limit, longer_periods, last_wait, told, round_trips_since_told, is_due
+}
+
 /// The shortest delay, in microseconds more than that of the origin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Least {
@@ -54,6 +60,8 @@ struct Least {
     present: Option<i32>,
     since: Time,
 }
+
+instants! { Least: since; fixed: before, present }
 
 impl Least {
     fn add(&mut self, now: Time, delay: i32, memory: Time) -> i32 {
@@ -82,10 +90,17 @@ struct Period {
     least_wait: Option<Time>,
 }
 
+instants! { Period: since; fixed: bytes, count, least_wait }
+
 impl WayBack {
     /// Takes an acknowledgement of `bytes` bytes with this timestamp and the round trip that it shows. Returns how long it waited on the
     /// way back.
     pub(super) fn on_mack(&mut self, now: Time, stamp: u32, bytes: u32, round_trip: Time) -> Time {
+        // After a long silence the numbers may have come round.
+        let is_long_ago = self.origin.is_some_and(|(_, at)| now.since(at) > LONGEST.times(2));
+        if is_long_ago {
+            (self.origin, self.least, self.period) = (None, Least::default(), Period::default());
+        }
         let &mut (first, since) = self.origin.get_or_insert((stamp, now));
         let (took, advanced) = (ticks(now.since(since)), stamp.wrapping_sub(first) as i32);
         let delay = (took as i64 - i64::from(advanced)).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
@@ -251,6 +266,17 @@ mod tests {
             assert!(n < 2_500 || wait == Time::ZERO);
         }
         assert_eq!(told, Some(0), "the limit that this looked like is taken back");
+    }
+
+    #[test]
+    fn timestamps_may_come_round_in_a_silence() {
+        let mut line = Line::new();
+        for hours in [0.5, 1.0, 1.2, 30.0] {
+            line.send(20, 100.0, 1e6);
+            line.sent_ms += hours * 3.6e6;
+            assert_eq!(line.send(1, 100.0, 1e6).0, Time::ZERO, "{hours} h");
+            assert!(!line.way_back.is_unlike);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Requests of a sender for a longer window.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 /// The rest of the window, and the time that an answer takes.
@@ -23,6 +24,8 @@ pub(super) struct WindowRequests {
     /// The window beyond the sent data that is to be requested now.
     wanted: Option<u64>,
 }
+
+instants! { WindowRequests: next; fixed: widest, in_vain, wanted }
 
 /// The sender requests a longer window when the rest lasts for fewer round trips than this: the answer takes one, and at the
 /// start the rate doubles in the next. It requests a window for this many round trips, because segments that are lost several

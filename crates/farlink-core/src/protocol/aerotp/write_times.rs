@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::time::Time;
 
 /// The times at which positions of a stream were written. Without a deadline nothing is stored.
@@ -13,6 +14,8 @@ pub(super) struct WriteTimes {
     /// All data before this position is too old.
     expired: u64,
 }
+
+instants! { WriteTimes: written; fixed: deadline, expired }
 
 impl WriteTimes {
     pub(super) fn new(deadline: Option<Time>) -> Self {

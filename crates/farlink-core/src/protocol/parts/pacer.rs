@@ -1,5 +1,6 @@
 //! Limits a sender to a rate.
 
+use crate::origin::instants;
 use crate::time::Time;
 use crate::units::BitRate;
 
@@ -15,6 +16,8 @@ pub(in crate::protocol) struct Pacer {
     quantum: u32,
     credit: u32,
 }
+
+instants! { Pacer: next, held_until; fixed: ps_per_byte, quantum, credit }
 
 /// Bytes that a paced TCP sends at once, in segments of `mss` bytes at a rate in bytes per second: as many as take a millisecond,
 /// but at least two segments (one below 1.2 Mb/s), as in Linux (`tcp_tso_autosize`, `bbr_min_tso_segs`). Larger bursts need fewer

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ConfigError;
 use crate::endpoint::{Endpoint, LinkHint, Rx, Transmit};
 use crate::event::{Abort, Event};
+use crate::origin::{MoveOrigin, OriginShift};
 use crate::payload::Payload;
 use crate::rng::RandomSource;
 use crate::time::Time;
@@ -68,13 +69,42 @@ pub struct Acceptor<A, D> {
     /// The connection that sent last.
     turn: Handle,
     is_link_down: bool,
+    /// By how much the origin of the clock has moved.
+    moved: OriginShift,
     refused: Refused,
+}
+
+impl<A: Copy + Ord, D: Payload> MoveOrigin for Acceptor<A, D> {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Self {
+            connections,
+            addresses,
+            moved,
+            config: _,
+            limits: _,
+            resets: _,
+            next: _,
+            turn: _,
+            is_link_down: _,
+            refused: _,
+        } = self;
+        connections.values_mut().for_each(|accepted| accepted.move_origin(by));
+        addresses.values_mut().for_each(|last| last.move_origin(by));
+        moved.move_origin(by);
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Accepted<A, D> {
     address: A,
     connection: Connection<D>,
+}
+
+impl<A, D: Payload> MoveOrigin for Accepted<A, D> {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Self { connection, address: _ } = self;
+        connection.move_origin(by);
+    }
 }
 
 /// The last connection of an address. `[C11]`
@@ -84,6 +114,18 @@ enum Last {
     Kept(Handle),
     /// The application has removed it; its peer is remembered until its segments can no longer be in flight.
     Removed { peer: Peer, until: Time },
+}
+
+impl MoveOrigin for Last {
+    fn move_origin(&mut self, by: OriginShift) {
+        match self {
+            Last::Kept(_) => {}
+            Last::Removed { peer, until } => {
+                peer.move_origin(by);
+                until.move_origin(by);
+            }
+        }
+    }
 }
 
 impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
@@ -109,6 +151,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             next: 0,
             turn: Handle(0),
             is_link_down: false,
+            moved: OriginShift::default(),
             refused: Refused::default(),
         })
     }
@@ -147,6 +190,11 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             }
         }
         self.forget(now);
+    }
+
+    /// As [`Connection::move_origin`], for all its connections and those to come. `[L15]`
+    pub fn move_origin(&mut self, by: OriginShift) {
+        MoveOrigin::move_origin(self, by);
     }
 
     /// The next segment to send, and where to. Connections take turns.

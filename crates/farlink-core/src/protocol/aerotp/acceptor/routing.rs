@@ -109,6 +109,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             return None;
         }
         let mut connection = Connection::listen(&self.config, random);
+        connection.move_origin(self.moved);
         if self.is_link_down {
             connection.set_link_down();
         }

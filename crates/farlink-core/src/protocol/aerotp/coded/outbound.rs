@@ -2,6 +2,7 @@
 
 use farlink_fec::erasure::{RaptorQ, RaptorQEncoder};
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -48,6 +49,13 @@ pub(super) struct Outbound {
     content: Vec<u8>,
     encoder: Option<RaptorQEncoder>,
     next_repair: u32,
+}
+
+instants! {
+    Outbound: opened;
+    ticks: last_sent;
+    fixed: start, bytes, symbol_bytes, most_bytes, sent_bytes, is_closed, is_end, in_flight, unreported, told, owed, is_unreported,
+    is_again, completion, content, encoder, next_repair
 }
 
 impl Outbound {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
@@ -48,6 +49,12 @@ pub(in super::super) struct Receiver<D> {
     is_due: bool,
     repeats: u32,
     told_window_end: u64,
+}
+
+instants! {
+    Receiver<D>: echo, pace, deadline;
+    fixed: data, skipped_data, end, blocks, loose, loose_bytes, done, repair_bytes, repair_count, peak_repair_bytes, room,
+    half_open_bytes, arrived, untold, is_due, repeats, told_window_end
 }
 
 /// Number of repetitions of an acknowledgement that may be the last for some time.

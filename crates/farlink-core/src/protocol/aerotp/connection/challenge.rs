@@ -1,6 +1,7 @@
 //! An opening under another tag: the peer has restarted, or a stranger forges. Only the peer itself can tell.
 
 use crate::endpoint::Rx;
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -18,6 +19,8 @@ pub(super) struct Challenge<D> {
     /// Whether the peer has answered the question with a RESET.
     is_answered: bool,
 }
+
+instants! { Challenge<D>: at; fixed: opening, rx, is_due, is_answered }
 
 impl<D> Challenge<D> {
     /// Whether the sender of a RESET has sent the opening. `[C13]`

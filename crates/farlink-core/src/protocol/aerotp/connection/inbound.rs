@@ -51,7 +51,7 @@ impl<D: Payload> Connection<D> {
         if !self.clock.is_fine() {
             return Time::ZERO;
         }
-        self.way_back.on_mack(now, segment.timestamp, segment.wire_bytes(), round_trip)
+        self.way_back.get_or_insert_default().on_mack(now, segment.timestamp, segment.wire_bytes(), round_trip)
     }
 
     /// Adapts the parity to a report of errors.

@@ -8,6 +8,7 @@ mod identity;
 mod inbound;
 #[cfg(test)]
 mod model;
+mod origin;
 mod outbound;
 mod proof;
 mod switching;
@@ -15,6 +16,7 @@ mod switching;
 use std::ops::AddAssign;
 
 use crate::event::Abort;
+use crate::origin::OriginShift;
 use crate::payload::Payload;
 use crate::protocol::parts::pacer::Pacer;
 use crate::rng::RandomSource;
@@ -59,8 +61,8 @@ pub struct Connection<D> {
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
-    /// The queue of the peer's MACKs, and the pace of the own ones. `[M2]`
-    way_back: WayBack,
+    /// The queue of the peer's MACKs, once some came, and the pace of the own ones. `[M2]`
+    way_back: Option<Box<WayBack>>,
     mack_pacer: Pacer,
     /// Requests for a longer window of the peer.
     window_requests: WindowRequests,
@@ -79,6 +81,8 @@ pub struct Connection<D> {
     /// An opening of another sender, until it is known whether the peer has restarted.
     challenge: Option<Box<Challenge<D>>>,
     clock: Clock,
+    /// By how much the origin of the clock has moved since the start of the run.
+    moved: OriginShift,
     /// When the first segment was sent, in ticks; no valid answer refers to an earlier time.
     first_sent: Option<u64>,
     /// Times at which the own stream reached two earlier positions, in ticks: valid answers refer to no earlier times.
@@ -190,7 +194,7 @@ impl<D: Payload> Connection<D> {
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
-            way_back: WayBack::default(),
+            way_back: None,
             mack_pacer: Pacer::default(),
             window_requests: WindowRequests::default(),
             marked: 0,
@@ -203,6 +207,7 @@ impl<D: Payload> Connection<D> {
             confirmation: Confirmation::NONE,
             challenge: None,
             clock: config.clock(),
+            moved: OriginShift::default(),
             first_sent: None,
             high_water_marks: HighWaterMarks::of_own_stream(),
             last_sign: Time::ZERO,
@@ -264,6 +269,7 @@ impl<D: Payload> Connection<D> {
     /// A passive connection for the next peer, over the same link.
     pub(super) fn next(&self, random: &mut dyn RandomSource) -> Self {
         let mut next = Self::listen(&self.config, random);
+        next.move_origin(self.moved);
         if self.is_link_down {
             next.set_link_down();
         }

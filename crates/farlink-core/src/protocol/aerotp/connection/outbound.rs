@@ -58,7 +58,7 @@ impl<D: Payload> Connection<D> {
         }
         if self.may_send()
             && may_ask
-            && let Some(rate) = self.way_back.take()
+            && let Some(rate) = self.way_back.as_mut().and_then(|way_back| way_back.take())
         {
             return Some(Segment { mack_bytes_per_s: Some(rate), ..self.plain_question(now) });
         }

@@ -70,7 +70,7 @@ impl<D: Payload> Connection<D> {
     /// Makes the configured changes of the mode that are due. `[U9]`
     pub(super) fn follow_mode_changes(&mut self, now: Time) {
         while let Some(change) = self.config.mode_changes.get(self.mode_changes_made)
-            && change.at_s.time() <= now
+            && change.is_due(now, self.moved)
         {
             let mode = change.mode;
             self.mode_changes_made += 1;

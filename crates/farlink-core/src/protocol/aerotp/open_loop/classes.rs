@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::time::Time;
 use crate::turns::{CLASSES, Turns};
@@ -29,12 +30,16 @@ pub(super) struct Classes<D> {
     expired: u64,
 }
 
+instants! { Classes<D>: queues; fixed: turns, waiting, expired }
+
 #[derive(Clone, Debug)]
 struct Queue<D> {
     service: Service,
     /// The messages with the time at which each was written.
     messages: VecDeque<(D, Time)>,
 }
+
+instants! { Queue<D>: messages; fixed: service }
 
 /// Bytes per turn for a weight of one.
 const QUANTUM: u64 = 64;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -24,6 +25,8 @@ pub(in super::super) struct Outbox<D> {
     is_link_down: bool,
     pub(in super::super) account: Account,
 }
+
+instants! { Outbox<D>: messages; fixed: class, sent, is_closing, is_link_down, account }
 
 impl<D: Payload> Outbox<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use farlink_fec::erasure::Cauchy;
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -25,6 +26,8 @@ pub(super) struct Encoder<D> {
     repairs: VecDeque<(u64, Repair, D)>,
 }
 
+instants! { Encoder<D>: block; fixed: config, code, data, repairs }
+
 #[derive(Clone, Copy, Debug)]
 struct Block {
     start: u64,
@@ -32,6 +35,8 @@ struct Block {
     symbol_bytes: u32,
     due: Time,
 }
+
+instants! { Block: due; fixed: start, bytes, symbol_bytes }
 
 impl<D: Payload> Encoder<D> {
     pub(super) fn new(config: &Erasure) -> Self {

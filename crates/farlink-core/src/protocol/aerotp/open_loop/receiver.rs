@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
@@ -20,6 +21,8 @@ struct Report {
     every: Time,
     next: Time,
 }
+
+instants! { Report: next; fixed: every }
 
 /// The receiving half of a stream without acknowledgements. `[U2]`
 #[derive(Clone, Debug)]
@@ -46,6 +49,11 @@ pub(in super::super) struct Receiver<D> {
     report: Option<Report>,
     /// Repeats the answer to the opening until the peer has received it.
     opening: Repeat,
+}
+
+instants! {
+    Receiver<D>: gaps, echo, report, opening;
+    fixed: data, end, buffer_bytes, half_open_bytes, hold, given_up, is_due, decoder, mended
 }
 
 impl<D: Payload> Receiver<D> {

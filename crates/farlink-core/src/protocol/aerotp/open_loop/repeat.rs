@@ -1,5 +1,6 @@
 //! Repetition of a message until it is answered.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 /// The interval doubles up to a longest one, so that after an outage of any length the next repetition follows within
@@ -11,6 +12,8 @@ pub(super) struct Repeat {
     wait: Time,
     longest: Time,
 }
+
+instants! { Repeat: at; fixed: wait, longest }
 
 impl Repeat {
     /// The message is due at once, and again after `first`.

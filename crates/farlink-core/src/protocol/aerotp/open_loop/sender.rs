@@ -1,5 +1,6 @@
 //! Sends a stream once, and its end until that is acknowledged.
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
 use crate::time::Time;
@@ -36,6 +37,11 @@ pub(in super::super) struct Sender<D> {
     is_link_down: bool,
     is_full: bool,
     pub(in super::super) account: Account,
+}
+
+instants! {
+    Sender<D>: write_times, encoder, ended, repeat;
+    fixed: unsent, unsent_bytes, is_coded, expired, next, is_closing, is_end_acknowledged, is_link_down, is_full, account
 }
 
 impl<D: Payload> Sender<D> {

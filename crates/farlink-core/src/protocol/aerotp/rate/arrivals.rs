@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::{MoveOrigin, OriginShift, instants};
 use crate::time::Time;
 
 use super::super::clock::ticks;
@@ -13,6 +14,8 @@ struct Sent {
     bytes: u64,
 }
 
+instants! { Sent: ; ticks: at; fixed: bytes }
+
 /// Measures the rate at which sent data arrives, from the receiver's echoes and their times. `[P4]`
 ///
 /// It counts all data sent before the echoed segment, because a lost segment took its time on the link as well.
@@ -22,6 +25,17 @@ pub(super) struct Arrivals {
     total_bytes: u64,
     /// Start of the present measurement: the bytes sent by then and the time of arrival.
     from: Option<(Sent, Time)>,
+}
+
+impl MoveOrigin for Arrivals {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Self { sent, from, total_bytes: _ } = self;
+        sent.move_origin(by);
+        if let Some((sent, arrived)) = from {
+            sent.move_origin(by);
+            arrived.move_origin(by);
+        }
+    }
 }
 
 /// The rates at which the same bytes were sent and arrived, in bytes per second.

@@ -1,5 +1,6 @@
 //! Whether a set rate is more than the path carries. `[P17]`
 
+use crate::origin::{MoveOrigin, MoveTicks, OriginShift, instants};
 use crate::time::Time;
 
 use super::super::clock::ticks;
@@ -38,6 +39,11 @@ pub(super) struct Breaker {
     has_told: bool,
 }
 
+instants! {
+    Breaker: phases, phase_until, state;
+    fixed: set, rate, rest, next_rest, doubtful, has_told
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     /// The number of round trips in a row with much loss.
@@ -46,6 +52,15 @@ enum State {
     Trying { since: u64, shown: Packets, round_trips: u32, before: f64 },
     /// The set rate is too high for the path.
     Open,
+}
+
+impl MoveOrigin for State {
+    fn move_origin(&mut self, by: OriginShift) {
+        match self {
+            State::Watching(_) | State::Open => {}
+            State::Trying { since, shown: _, round_trips: _, before: _ } => since.move_ticks(by),
+        }
+    }
 }
 
 impl Breaker {

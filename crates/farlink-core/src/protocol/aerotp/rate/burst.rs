@@ -1,5 +1,6 @@
 //! The rate of the bottleneck, estimated from the spacing at which the first packets arrive.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 use super::super::clock::{span, ticks};
@@ -29,6 +30,8 @@ pub(super) struct FirstBurst {
     last: Option<BurstAnswer>,
 }
 
+instants! { FirstBurst: first, last; ticks: began, ended; fixed: packets, wire_bytes, asked }
+
 /// The content of an answer to the burst.
 #[derive(Clone, Copy, Debug)]
 struct BurstAnswer {
@@ -39,6 +42,8 @@ struct BurstAnswer {
     arrived_bytes: u64,
     has_gaps: bool,
 }
+
+instants! { BurstAnswer: echoed, told; ticks: echo; fixed: arrived_bytes, has_gaps }
 
 /// The arrival rate of the burst, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! The rate that CUBIC would have in this place. `[P15]`
 
+use crate::origin::instants;
 use crate::time::Time;
 
 /// How fast the curve rises, in packets per cubic second (RFC 9438, section 5.1).
@@ -28,6 +29,8 @@ pub(super) struct Floor {
     /// Parts of losses of its packets that are not a loss yet.
     lost: f64,
 }
+
+instants! { Floor: ; ticks: reduced; fixed: beta, window, most, k, since, reno, lost }
 
 impl Floor {
     /// `packets` is its first window.

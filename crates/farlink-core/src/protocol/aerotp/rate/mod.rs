@@ -18,6 +18,7 @@ mod outcomes;
 mod packets;
 mod phases;
 
+use crate::origin::{MoveOrigin, OriginShift, instants};
 use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 use crate::units::BitRate;
@@ -39,6 +40,8 @@ pub(super) struct Rate {
     control: Control,
 }
 
+instants! { Rate: pacer, control }
+
 /// What sets the pacer's rate.
 #[derive(Clone, Debug)]
 enum Control {
@@ -47,6 +50,16 @@ enum Control {
     Learnt(Box<Learnt>),
     /// A given rate on a path that others may share.
     Watched(Box<Breaker>),
+}
+
+impl MoveOrigin for Control {
+    fn move_origin(&mut self, by: OriginShift) {
+        match self {
+            Control::None => {}
+            Control::Learnt(learnt) => learnt.move_origin(by),
+            Control::Watched(breaker) => breaker.move_origin(by),
+        }
+    }
 }
 
 /// The information of an acknowledgement about the path.

@@ -1,5 +1,7 @@
 //! What became of transmissions.
 
+use crate::origin::instants;
+
 /// What became of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Outcome {
@@ -9,12 +11,16 @@ pub(in super::super) struct Outcome {
     pub(in super::super) arrived: f32,
 }
 
+instants! { Outcome: ; ticks: sent; fixed: arrived }
+
 /// What became of transmissions since the last answer, if the rate is learnt from it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Outcomes {
     pub(in super::super) is_wanted: bool,
     list: Vec<Outcome>,
 }
+
+instants! { Outcomes: list; fixed: is_wanted }
 
 impl Outcomes {
     /// A transmission arrived, or was lost.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::time::Time;
 
 use super::super::clock::ticks;
@@ -26,6 +27,12 @@ pub(super) struct Phase {
     pub(super) is_marked: bool,
 }
 
+instants! {
+    Phase: ;
+    ticks: began, ended;
+    fixed: gain, rate, sent_bytes, sent_packets, packets, shortest, is_marked
+}
+
 impl Phase {
     /// When it began, in ticks.
     pub(super) fn began(&self) -> u64 {
@@ -46,6 +53,8 @@ pub(super) const USED: f64 = 0.75;
 pub(super) struct Phases {
     phases: VecDeque<Phase>,
 }
+
+instants! { Phases: phases }
 
 /// Largest number of phases that are kept: more are not answered within several round trips.
 const MOST_PHASES: usize = 64;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::origin::instants;
 use crate::payload::Payload;
 
 use super::super::rate::Outcomes;
@@ -21,6 +22,8 @@ pub(super) struct Piece<D> {
     /// Unanswered transmissions since it was last declared lost, where they are counted.
     copies: u8,
 }
+
+instants! { Piece<D>: ; ticks: sent; fixed: start, payload, is_end, state, arrived_to, copies }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -86,6 +89,8 @@ pub(super) struct Transmission {
     pub(super) start: u64,
 }
 
+instants! { Transmission: ; ticks: sent; fixed: start }
+
 /// A number of pieces and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
@@ -117,6 +122,8 @@ pub(super) struct Flight<D> {
     pub(super) bytes: u64,
     pub(super) outcomes: Outcomes,
 }
+
+instants! { Flight<D>: pieces, by_time, outcomes; fixed: judged, lost, bytes }
 
 impl<D> Default for Flight<D> {
     fn default() -> Self {

@@ -1,5 +1,6 @@
 //! Reorders a reliable stream and acknowledges it.
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
@@ -37,6 +38,11 @@ pub(in super::super) struct Receiver<D> {
     told_window_end: u64,
 }
 
+instants! {
+    Receiver<D>: echo, pace, deadline;
+    fixed: data, skipped_data, end, room, half_open_bytes, report, untold, is_due, repeats, told_window_end
+}
+
 /// How many segments an acknowledgement waits for.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Pace {
@@ -46,6 +52,8 @@ pub(in super::super) struct Pace {
     gap: f64,
     latest: Time,
 }
+
+instants! { Pace: latest; fixed: given, timeout, gap }
 
 /// Number of repetitions of an acknowledgement that may be the last for some time, so that its loss does not cost a round trip.
 /// `[A7]`

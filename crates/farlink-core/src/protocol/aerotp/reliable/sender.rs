@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::length::Length;
@@ -62,6 +63,13 @@ pub(in super::super) struct Sender<D> {
     pub(in super::super) account: Account,
 }
 
+instants! {
+    Sender<D>: flight, opening, silent_since, probe, ask, copies, forward, spare_copies, length, reordering;
+    ticks: latest_echo;
+    fixed: unsent, unsent_bytes, room_bytes, is_closing, is_end_sent, first, next, window_end, round_trip, is_link_down, is_silent,
+    is_full, account
+}
+
 /// Retransmission before the round-trip time is known. `[R9]`
 #[derive(Clone, Copy, Debug)]
 struct Opening {
@@ -69,6 +77,8 @@ struct Opening {
     wait: Time,
     longest: Time,
 }
+
+instants! { Opening: at; fixed: wait, longest }
 
 /// Further copies of sent segments. `[R10]`
 #[derive(Clone, Debug)]
@@ -79,12 +89,16 @@ pub(super) struct Copies {
     waiting: VecDeque<Copy>,
 }
 
+instants! { Copies: waiting; fixed: extra }
+
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     due: Time,
     start: u64,
     left: u64,
 }
+
+instants! { Copy: due; fixed: start, left }
 
 impl Copies {
     /// Pieces were cut: parts begin at these positions, by the start of the whole.

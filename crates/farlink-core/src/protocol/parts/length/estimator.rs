@@ -1,5 +1,6 @@
 //! Estimates the bit error rate from intact and lost frames, with a larger weight for recent ones.
 
+use crate::origin::instants;
 use crate::time::Time;
 
 /// Sums are aged in steps of this fraction of the memory, and the estimate is computed when it may have changed by as much: once
@@ -30,6 +31,11 @@ pub(super) struct Estimator {
     has_news: bool,
     /// With more intact bits than this, the estimate has to be computed again.
     enough_bits: f64,
+}
+
+instants! {
+    Estimator: since;
+    fixed: memory, step, prior_losses, prior_bits, intact_bits, losses, lost_bits, has_news, enough_bits
 }
 
 impl Estimator {

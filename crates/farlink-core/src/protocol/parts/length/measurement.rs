@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::origin::{MoveOrigin, OriginShift};
 use crate::time::Time;
 
 /// The reports that are under way.
@@ -11,19 +12,29 @@ pub(super) struct Measurement {
     delay: Time,
     /// Between two samples.
     interval: Time,
+    /// Samples are so much before whole intervals, if the origin of the clock has moved.
+    ahead: Time,
     /// When each change is known, and the bit error rate from then on.
     reports: VecDeque<(Time, f64)>,
 }
 
+impl MoveOrigin for Measurement {
+    fn move_origin(&mut self, by: OriginShift) {
+        let Self { ahead, reports, delay: _, interval } = self;
+        *ahead = Time::from_ps((by.unmoved_ps(*ahead) % u128::from(interval.as_ps().max(1))) as u64);
+        reports.iter_mut().for_each(|(known, _)| known.move_origin(by));
+    }
+}
+
 impl Measurement {
     pub(super) fn new(delay: Time, interval: Time) -> Self {
-        Measurement { delay, interval, reports: VecDeque::new() }
+        Measurement { delay, interval, ahead: Time::ZERO, reports: VecDeque::new() }
     }
 
     /// The link has another bit error rate from now on. The next sample shows it, if it lasts until then.
     pub(super) fn on_ber(&mut self, now: Time, ber: f64) {
-        let samples = now.as_ps().div_ceil(self.interval.as_ps());
-        let known = self.interval.times(samples) + self.delay;
+        let samples = (now + self.ahead).as_ps().div_ceil(self.interval.as_ps());
+        let known = self.interval.times(samples).since(self.ahead) + self.delay;
         match self.reports.back_mut() {
             Some(latest) if latest.0 == known => latest.1 = ber,
             _ => self.reports.push_back((known, ber)),
@@ -51,6 +62,17 @@ mod tests {
         let known = |measured: &mut Measurement, ms| measured.poll(Time::from_millis(ms));
         assert_eq!([7, 8, 9].map(|ms| known(&mut measured, ms)), [None, Some(1e-6), None]);
         assert_eq!([10, 13, 14].map(|ms| known(&mut measured, ms)), [Some(1e-4), Some(1e-2), Some(1e-1)]);
+    }
+
+    #[test]
+    fn samples_stay_where_they_are_when_the_origin_moves() {
+        let interval = Time::from_millis(700);
+        let mut measured = Measurement::new(Time::ZERO, interval);
+        measured.move_origin(OriginShift::from_secs(1));
+        measured.move_origin(OriginShift::from_secs(5));
+        measured.on_ber(Time::from_millis(1), 1e-6);
+        // Nine intervals after the origin, which was six seconds before this one.
+        assert_eq!([299, 300].map(|ms| measured.poll(Time::from_millis(ms))), [None, Some(1e-6)]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod estimator;
 mod measurement;
 mod rule;
 
+use crate::origin::{MoveOrigin, OriginShift, instants};
 use crate::time::Time;
 
 pub use config::{AdaptiveLength, Estimate, LengthRule};
@@ -38,6 +39,8 @@ pub(in crate::protocol) struct Length {
     best_bytes: u32,
 }
 
+instants! { Length: source; fixed: rule, header_bits, min_bytes, max_bytes, current_bytes, best_bytes }
+
 /// The source of the error rate.
 #[derive(Clone, Debug)]
 enum Source {
@@ -49,6 +52,17 @@ enum Source {
         at: Option<Time>,
         memory: Time,
     },
+}
+
+impl MoveOrigin for Source {
+    fn move_origin(&mut self, by: OriginShift) {
+        match self {
+            Source::Acknowledged(estimator) => estimator.move_origin(by),
+            Source::Genie => {}
+            Source::Measured(measurement) => measurement.move_origin(by),
+            Source::LatestLoss { at, memory: _ } => at.move_origin(by),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ mod waiting;
 
 use std::collections::VecDeque;
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::protocol::parts::length::Length;
 use crate::time::Time;
@@ -77,6 +78,13 @@ pub(in super::super) struct Sender<D> {
     pub(in super::super) account: Account,
 }
 
+instants! {
+    Sender<D>: waiting_since, blocks, forward, by_time, report_due, opening, silent_since, probe, ask, reordering, length, outcomes;
+    ticks: latest_echo, sent_times;
+    fixed: unsent, unsent_bytes, room_bytes, is_closing, has_end, expired, owed, first, next, window_end, round_trip, arrived,
+    is_link_down, is_silent, is_full, loss, shape, account
+}
+
 /// How blocks are cut. `[K2]`
 #[derive(Clone, Copy, Debug)]
 struct Shape {
@@ -101,6 +109,8 @@ struct Opening {
     longest: Time,
 }
 
+instants! { Opening: at; fixed: wait, first, longest }
+
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     sent: u64,
@@ -108,6 +118,8 @@ struct Transmission {
     start: u64,
     payload_bytes: u32,
 }
+
+instants! { Transmission: ; ticks: sent; fixed: start, payload_bytes }
 
 /// Number of segments per timeout while the peer is silent.
 const PROBES_PER_TIMEOUT: u64 = 8;

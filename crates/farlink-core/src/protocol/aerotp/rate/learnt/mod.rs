@@ -4,6 +4,7 @@ mod cycles;
 mod shared;
 mod start;
 
+use crate::origin::instants;
 use crate::time::Time;
 use crate::units::BitRate;
 
@@ -73,6 +74,13 @@ pub(super) struct Learnt {
     jitter: u32,
 }
 
+instants! {
+    Learnt: burst, arrivals, period, phases, floor, advanced, phase_until;
+    ticks: drained;
+    fixed: rate, base, gain, most, most_hinted, packet_bytes, wire_share, sharing, is_starting, dispersion, speeds, recent, least,
+    marked, round_trip, margin, least_loss, excess, is_used, phase, settled, cycle, growing, jitter
+}
+
 /// How a path is shared with others. `[P9]`, `[P15]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sharing {
@@ -127,6 +135,8 @@ struct Period {
     is_marked: bool,
     sent_bytes: u64,
 }
+
+instants! { Period: began, until; ticks: since; fixed: shortest, is_marked, sent_bytes }
 
 /// Measurements since the rate was last set.
 #[derive(Clone, Copy, Debug, Default)]

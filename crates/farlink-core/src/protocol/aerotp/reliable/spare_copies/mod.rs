@@ -2,6 +2,7 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::origin::instants;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -31,6 +32,8 @@ pub(super) struct SpareCopies {
     /// When the next copy, or the next search for one, is due.
     at: Time,
 }
+
+instants! { SpareCopies: under_way, resting, by_copies, at; fixed: loss, is_open, chosen }
 
 /// Times that the choice depends on.
 #[derive(Clone, Copy, Debug)]
