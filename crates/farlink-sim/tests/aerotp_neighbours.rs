@@ -100,15 +100,19 @@ fn beside_reno_in_a_deep_queue_aerotp_has_its_share() {
 /// `[P17]`: ten times the rate of the bottleneck, at which 90 % were lost for ever; and channels that lose as much at any rate.
 #[test]
 fn a_set_rate_falls_to_what_a_bottleneck_carries_and_stays_where_a_channel_loses() {
-    let set = |rate_bps: f64, loss: f64, is_alone: bool| {
+    let set = |rate_bps: f64, loss: f64, is_alone: bool, seed: u64| {
         let transport = json!({ "kind": "aerotp", "rate_bps": rate_bps, "alone": is_alone });
-        measured(&shared(&[transport], 0.025, 20, loss))[0]
+        let mut scenario = shared(&[transport], 0.025, 20, loss);
+        scenario["seed"] = json!(seed);
+        measured(&scenario)[0]
     };
-    let (goodput, lost) = set(1e8, 0.0, false);
+    let (goodput, lost) = set(1e8, 0.0, false, 1);
     assert!(goodput > 0.9 && lost < 0.12, "{goodput}, {lost}");
-    assert!(set(1e8, 0.0, true).1 > 0.85, "on a path of one's own the rate is what was asked for");
+    assert!(set(1e8, 0.0, true, 1).1 > 0.85, "on a path of one's own the rate is what was asked for");
+    // One run scatters by 2 %.
+    let mean = |loss: f64, is_alone: bool| (1..=8).map(|seed| set(9e6, loss, is_alone, seed).0).sum::<f64>() / 8.0;
     for loss in [0.3, 0.5, 0.7] {
-        let (watched, unwatched) = (set(9e6, loss, false).0, set(9e6, loss, true).0);
+        let (watched, unwatched) = (mean(loss, false), mean(loss, true));
         assert!((watched / unwatched - 1.0).abs() < 0.02, "{watched} instead of {unwatched} at {loss}");
     }
 }

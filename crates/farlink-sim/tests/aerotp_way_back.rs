@@ -9,7 +9,7 @@ use crate::common::expanded;
 
 const FORWARD_BPS: f64 = 1e7;
 const WARM_UP_S: f64 = 60.0;
-const DURATION_S: f64 = 180.0;
+const DURATION_S: f64 = 120.0;
 
 /// A bulk flow after the warm-up: what it delivered, over the goodput of full packets that the channel leaves; and the share of the
 /// way back that its acknowledgements took.
@@ -39,8 +39,9 @@ fn shares(transport: &Value, lost: [f64; 2], queue_back: u32) -> (f64, f64) {
 #[test]
 fn acknowledgements_share_a_way_back_of_a_thousandth() {
     let coded = json!({ "rate_bps": FORWARD_BPS, "coded": {} });
-    for transport in [json!({ "rate_bps": FORWARD_BPS }), coded] {
-        for loss in [0.0, 0.01, 0.1] {
+    // Coded blocks take long to compute here.
+    for (transport, losses) in [(json!({ "rate_bps": FORWARD_BPS }), &[0.0, 0.01, 0.1][..]), (coded, &[0.1])] {
+        for &loss in losses {
             for (lost_back, queue_back, least) in [(0.0, 1_000_000, 0.9), (0.0, 20, 0.9), (loss, 1_000_000, 0.85)] {
                 let (goodput, back) = shares(&transport, [loss, lost_back], queue_back);
                 println!("{transport} {loss} {lost_back} {queue_back}: {goodput:.3}, {back:.3} of the way back");
@@ -53,9 +54,7 @@ fn acknowledgements_share_a_way_back_of_a_thousandth() {
 /// A queue of acknowledgements is none of data: a learnt rate does not fall for it.
 #[test]
 fn a_learnt_rate_does_not_take_acknowledgements_for_data_that_wait() {
-    for (keys, least) in
-        [(json!({ "alone": true }), 0.85), (json!({ "alone": true, "coded": {} }), 0.8), (json!({}), 0.75)]
-    {
+    for (keys, least) in [(json!({}), 0.8), (json!({ "coded": {} }), 0.8), (json!({ "alone": false }), 0.9)] {
         let (goodput, _) = shares(&keys, [0.0, 0.0], 1_000_000);
         println!("{keys}: {goodput:.3}");
         assert!(goodput >= least, "{keys}: {goodput}");

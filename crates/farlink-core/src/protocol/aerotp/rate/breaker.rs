@@ -16,6 +16,11 @@ const TRIAL: f64 = 1.1;
 const TRIAL_ROUND_TRIPS: u32 = 3;
 /// The part of the lost share that must go in a trial, if the loss is congestion.
 const FELL: f64 = 0.2;
+/// It must have gone by so many standard deviations. Few packets may do so by chance: up to the second number the trial goes on, for
+/// so many round trips at most.
+const SEEMS: f64 = 3.0;
+const SURE: f64 = 5.0;
+const LONGEST_TRIAL: u32 = 32;
 /// Round trips to the next trial, at first; each trial without effect doubles them.
 const FIRST_REST: u32 = 256;
 const LONGEST_REST: u32 = 1 << 16;
@@ -145,7 +150,11 @@ impl Breaker {
                     return;
                 }
                 let deviation = deviation(*before, shown.known().max(1.0));
-                let has_fallen = shown.lost_share() < *before - (FELL * *before).max(3.0 * deviation);
+                let fell = *before - shown.lost_share();
+                let has_fallen = fell > (FELL * *before).max(SEEMS * deviation);
+                if has_fallen && fell < SURE * deviation && *round_trips < LONGEST_TRIAL {
+                    return;
+                }
                 if has_fallen {
                     self.state = State::Open;
                 } else {
