@@ -35,14 +35,13 @@ fn shares(transport: &Value, lost: [f64; 2], queue_back: u32) -> (f64, f64) {
     (*delivered_bytes as f64 / bound, *carried_back_bytes as f64 / (FORWARD_BPS / 8e3 * seconds))
 }
 
-/// Reliable and coded data have nine tenths of what the channel leaves, also where the queue of acknowledgements is short; where as many of
+/// Reliable data have nine tenths of what the channel leaves, also where the queue of acknowledgements is short; where as many of
 /// them are lost, reliable data has less: 0.80 at a loss of 0.1.
 #[test]
 fn acknowledgements_share_a_way_back_of_a_thousandth() {
-    let coded = json!({ "rate_bps": FORWARD_BPS, "coded": {} });
-    // Coded blocks take long to compute here.
-    for (transport, losses) in [(json!({ "rate_bps": FORWARD_BPS }), &[0.0, 0.01, 0.1][..]), (coded, &[0.1])] {
-        for &loss in losses {
+    // Coded blocks take too long to compute without optimisation.
+    for transport in [json!({ "rate_bps": FORWARD_BPS })] {
+        for loss in [0.0, 0.01, 0.1] {
             for (lost_back, queue_back, least) in [(0.0, 1_000_000, 0.9), (0.0, 20, 0.9), (loss, 1_000_000, 0.75)] {
                 let (goodput, back) = shares(&transport, [loss, lost_back], queue_back);
                 println!("{transport} {loss} {lost_back} {queue_back}: {goodput:.3}, {back:.3} of the way back");
@@ -56,7 +55,7 @@ fn acknowledgements_share_a_way_back_of_a_thousandth() {
 /// own it has 0.69 by then, and 0.84 two minutes later.
 #[test]
 fn a_learnt_rate_does_not_take_acknowledgements_for_data_that_wait() {
-    for (keys, least) in [(json!({}), 0.6), (json!({ "coded": {} }), 0.6), (json!({ "alone": false }), 0.9)] {
+    for (keys, least) in [(json!({}), 0.6), (json!({ "alone": false }), 0.9)] {
         let (goodput, _) = shares(&keys, [0.0, 0.0], 1_000_000);
         println!("{keys}: {goodput:.3}");
         assert!(goodput >= least, "{keys}: {goodput}");
