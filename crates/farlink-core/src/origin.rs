@@ -153,13 +153,6 @@ impl MoveOrigin for (u64, Time) {
     }
 }
 
-/// A timestamp of the peer, and when it arrived.
-impl MoveOrigin for (u32, Time) {
-    fn move_origin(&mut self, by: OriginShift) {
-        self.1.move_origin(by);
-    }
-}
-
 /// Data, and when it was written.
 impl<D: Payload> MoveOrigin for (D, Time) {
     fn move_origin(&mut self, by: OriginShift) {
@@ -167,51 +160,23 @@ impl<D: Payload> MoveOrigin for (D, Time) {
     }
 }
 
-impl<T: MoveOrigin> MoveOrigin for Option<T> {
-    fn move_origin(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_origin(by));
-    }
+/// Implements a trait for containers of what has it; `[, const N: usize] [T; N]` is one with a parameter of its own.
+macro_rules! containers {
+    ($trait:ident, $call:ident: $([$($parameter:tt)*] $container:ty),+ $(,)?) => {$(
+        impl<T: $trait $($parameter)*> $trait for $container {
+            fn $call(&mut self, by: OriginShift) {
+                self.iter_mut().for_each(|it| it.$call(by));
+            }
+        }
+    )+};
 }
 
-impl<T: MoveTicks> MoveTicks for Option<T> {
-    fn move_ticks(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_ticks(by));
-    }
-}
+containers! { MoveOrigin, move_origin: [] Option<T>, [] Vec<T>, [] VecDeque<T>, [, const N: usize] [T; N] }
+containers! { MoveTicks, move_ticks: [] Option<T>, [] Vec<T>, [, const N: usize] [T; N] }
 
 impl<T: MoveOrigin> MoveOrigin for Box<T> {
     fn move_origin(&mut self, by: OriginShift) {
         (**self).move_origin(by);
-    }
-}
-
-impl<T: MoveOrigin> MoveOrigin for Vec<T> {
-    fn move_origin(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_origin(by));
-    }
-}
-
-impl<T: MoveTicks> MoveTicks for Vec<T> {
-    fn move_ticks(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_ticks(by));
-    }
-}
-
-impl<T: MoveOrigin> MoveOrigin for VecDeque<T> {
-    fn move_origin(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_origin(by));
-    }
-}
-
-impl<T: MoveOrigin, const N: usize> MoveOrigin for [T; N] {
-    fn move_origin(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_origin(by));
-    }
-}
-
-impl<T: MoveTicks, const N: usize> MoveTicks for [T; N] {
-    fn move_ticks(&mut self, by: OriginShift) {
-        self.iter_mut().for_each(|it| it.move_ticks(by));
     }
 }
 

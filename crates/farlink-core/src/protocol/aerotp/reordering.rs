@@ -1,6 +1,9 @@
 //! How long a sender waits for segments that others have overtaken.
 
+use std::cmp::Reverse;
+
 use crate::origin::instants;
+use crate::protocol::parts::recent::RecentLeast;
 use crate::time::Time;
 
 use super::clock::span;
@@ -15,22 +18,19 @@ const ROUND_TRIPS: u64 = 16;
 /// difference of their delays.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reordering {
-    /// The longest time of the last period and of this one, in microseconds.
-    last: u64,
-    current: u64,
-    /// When this period began.
-    since: Time,
+    /// In microseconds, the longest first.
+    reported: RecentLeast<Reverse<u64>>,
     /// The least extent, in microseconds.
     least: u64,
 }
 
-instants! { Reordering: since; fixed: last, current, least }
+instants! { Reordering: reported; fixed: least }
 
 impl Reordering {
     /// A segment sent more than this long before one that has arrived, in microseconds, is lost unless it has arrived too.
     #[inline]
     pub(super) fn extent(&self) -> u64 {
-        let longest = self.last.max(self.current);
+        let longest = self.reported.get().map_or(0, |Reverse(longest)| longest);
         (longest + longest / 8).max(self.least) // the next one may be somewhat later
     }
 
@@ -43,10 +43,10 @@ impl Reordering {
     /// answer.
     #[inline]
     pub(super) fn on_mack(&mut self, now: Time, overtaken_by: Option<u64>, answer: Time) {
-        if now.since(self.since) > (answer + span(self.extent())).times(ROUND_TRIPS) {
-            (self.last, self.current, self.since) = (self.current, 0, now);
+        self.reported.turn(now, (answer + span(self.extent())).times(ROUND_TRIPS));
+        if let Some(overtaken_by) = overtaken_by {
+            self.reported.add(Reverse(overtaken_by));
         }
-        self.current = self.current.max(overtaken_by.unwrap_or(0));
     }
 }
 

@@ -16,12 +16,6 @@ pub(super) const CLASS_BYTES: u16 = 4;
 pub(super) const REPAIR_BYTES: u16 = 16;
 /// Optional field of a segment with the position at which the stream continues after data that was given up.
 pub(super) const FORWARD_BYTES: u16 = 8;
-/// Optional field of a MACK of a stream of which data was skipped.
-pub(super) const SKIPPED_BYTES: u16 = 8;
-/// Optional field of a MACK of segments that were overtaken.
-pub(super) const OVERTAKEN_BYTES: u16 = 8;
-/// Optional field of a question with the rate at which MACKs may be sent.
-pub(super) const MACK_RATE_BYTES: u16 = 8;
 /// Length of a MACK before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Largest number of edges in a MACK.
@@ -190,6 +184,20 @@ pub struct Segment<D> {
     pub mack_bytes_per_s: Option<u32>,
     /// Application data.
     pub payload: D,
+}
+
+impl<D> Segment<D> {
+    /// The extended fields that are numbers, in the order of their types. `[L6]`
+    pub(crate) fn extended_numbers(&self) -> [Option<u32>; 4] {
+        [self.forward, self.skipped, self.overtaken_by, self.mack_bytes_per_s]
+    }
+
+    /// Length of the extended fields including the byte with the number of words; 0 if there are none.
+    pub(crate) fn extended_bytes(&self) -> u16 {
+        let numbers = self.extended_numbers().iter().flatten().count() as u16;
+        let bytes = if self.class > 0 { 3 } else { 0 } + 6 * numbers;
+        if bytes == 0 { 0 } else { (1 + bytes).next_multiple_of(4) }
+    }
 }
 
 impl<D: Payload> Segment<D> {

@@ -1,15 +1,26 @@
 //! The queue of acknowledgements on the way back, and the rate at which they may be sent.
 
 use crate::origin::instants;
+use crate::protocol::parts::recent::RecentLeast;
 use crate::time::Time;
 
 use super::clock::{span, ticks};
+use super::peer::Latest;
 
 /// Share of what the way back carries that acknowledgements may take.
 const SHARE: f64 = 0.75;
 /// After this many round trips without a queue the limit grows by this factor.
 const CLEAR_ROUND_TRIPS: u64 = 16;
 const GROWTH: f64 = 1.25;
+/// Fewer acknowledgements, or less time, tell no rate, and all of them may be late by chance.
+const LEAST_COUNT: u32 = 8;
+const LEAST_PERIOD: Time = Time::from_millis(500);
+/// A peer heeds the limit if its acknowledgements arrive at no more than this multiple of it.
+const HEEDED: f64 = 1.1;
+/// Then a queue shrinks by a quarter of the time; by less than this share of it, it does not, and after so many round trips in a row the
+/// path has become longer.
+const SLOW: f64 = 0.05;
+const LONGER_PATH_AFTER: u32 = 4;
 /// The least limit, bytes per second: a MACK with a long list in three seconds.
 const LEAST_LIMIT: f64 = 100.0;
 /// A limit is told at once if it changes by this share, and else after so many round trips.
@@ -31,8 +42,9 @@ const LONGEST: Time = Time::from_secs(1_000);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WayBack {
     /// An acknowledgement from which times are counted: its timestamp and arrival.
-    origin: Option<(u32, Time)>,
-    least: Least,
+    origin: Option<Latest>,
+    /// The shortest delay, in microseconds more than that of the origin.
+    least: RecentLeast<i32>,
     /// Whether the timestamps of the peer are no microseconds.
     is_unlike: bool,
     period: Period,
@@ -44,43 +56,16 @@ pub(super) struct WayBack {
     longer_periods: u32,
     last_wait: Time,
     told: f64,
-    round_trips_since_told: u32,
+    periods_since_told: u32,
     is_due: bool,
 }
 
 instants! {
     WayBack: origin, least, period, clear_since;
-    fixed: is_unlike, limit, longer_periods, last_wait, told, round_trips_since_told, is_due
+    fixed: is_unlike, limit, longer_periods, last_wait, told, periods_since_told, is_due
 }
 
-/// The shortest delay, in microseconds more than that of the origin.
-#[derive(Clone, Copy, Debug, Default)]
-struct Least {
-    before: Option<i32>,
-    present: Option<i32>,
-    since: Time,
-}
-
-instants! { Least: since; fixed: before, present }
-
-impl Least {
-    fn add(&mut self, now: Time, delay: i32, memory: Time) -> i32 {
-        if now.since(self.since) > memory {
-            (self.before, self.present, self.since) = (self.present, None, now);
-        }
-        let present = self.present.map_or(delay, |present| present.min(delay));
-        self.present = Some(present);
-        self.before.map_or(present, |before| before.min(present))
-    }
-
-    /// Delays are counted from another origin, which had this one.
-    fn count_from(&mut self, delay: i32) {
-        let moved = |least: Option<i32>| least.map(|least| least.saturating_sub(delay));
-        (self.before, self.present) = (moved(self.before), moved(self.present));
-    }
-}
-
-/// What a round trip has shown.
+/// What a period has shown.
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
     since: Time,
@@ -97,30 +82,31 @@ impl WayBack {
     /// way back.
     pub(super) fn on_mack(&mut self, now: Time, stamp: u32, bytes: u32, round_trip: Time) -> Time {
         // After a long silence the numbers may have come round.
-        let is_long_ago = self.origin.is_some_and(|(_, at)| now.since(at) > LONGEST.times(2));
-        if is_long_ago {
-            (self.origin, self.least, self.period) = (None, Least::default(), Period::default());
+        if self.origin.is_some_and(|origin| now.since(origin.at) > LONGEST.times(2)) {
+            (self.origin, self.least, self.period) = (None, RecentLeast::default(), Period::default());
         }
-        let &mut (first, since) = self.origin.get_or_insert((stamp, now));
-        let (took, advanced) = (ticks(now.since(since)), stamp.wrapping_sub(first) as i32);
+        let &mut origin = self.origin.get_or_insert(Latest::new(now, stamp));
+        let (took, advanced) = (ticks(now.since(origin.at)), stamp.wrapping_sub(origin.stamp) as i32);
         let delay = (took as i64 - i64::from(advanced)).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-        if now.since(since) > LIKE_AFTER && f64::from(delay.unsigned_abs()) > LIKE_CLOCKS * took as f64 {
+        if now.since(origin.at) > LIKE_AFTER && f64::from(delay.unsigned_abs()) > LIKE_CLOCKS * took as f64 {
             (self.is_unlike, self.is_due) = (true, self.limit.take().is_some());
         }
         if self.is_unlike {
             return Time::ZERO;
         }
-        let least = self.least.add(now, delay, round_trip.times(MEMORY_ROUND_TRIPS).max(MEMORY));
-        let wait = span(u64::from(delay.abs_diff(least)));
-        if now.since(since) > LONGEST {
-            self.origin = Some((stamp, now));
-            self.least.count_from(delay);
+        self.least.turn(now, round_trip.times(MEMORY_ROUND_TRIPS).max(MEMORY));
+        self.least.add(delay);
+        let wait = span(self.least.get().map_or(0, |least| delay.abs_diff(least).into()));
+        if now.since(origin.at) > LONGEST {
+            self.origin = Some(Latest::new(now, stamp));
+            self.least.map(|least| least.saturating_sub(delay));
         }
         self.watch(now, bytes, wait, round_trip.since(wait));
         wait
     }
 
-    /// Sets the limit once in a period, most often a round trip. While acknowledgements wait, they arrive at the rate that the way back has for them.
+    /// Sets the limit once in a period, most often a round trip. While acknowledgements wait, they arrive at the rate that the way back
+    /// has for them.
     fn watch(&mut self, now: Time, bytes: u32, wait: Time, round_trip: Time) {
         let Period { since, bytes: before, count, least_wait } = self.period;
         let took = now.since(since);
@@ -131,7 +117,7 @@ impl WayBack {
             return;
         }
         self.period = Period { since: now, ..Period::default() };
-        self.round_trips_since_told += 1;
+        self.periods_since_told += 1;
         // A long acknowledgement takes longer to send than a short one, which is no queue.
         let spacing = Time::from_ps(took.as_ps() / u64::from(count + 1));
         let tolerated = Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).max(spacing.times(2));
@@ -150,7 +136,7 @@ impl WayBack {
         }
         let Some(limit) = self.limit else { return };
         let has_changed = (limit - self.told).abs() > TOLD_CHANGE * self.told;
-        self.is_due |= has_changed || self.round_trips_since_told >= TELL_AGAIN;
+        self.is_due |= has_changed || self.periods_since_told >= TELL_AGAIN;
     }
 
     /// `[M3]` Acknowledgements waited while they arrived at `rate` bytes per second, and the wait shrank by so much in a second.
@@ -164,7 +150,7 @@ impl WayBack {
             // A queue would shrink.
             self.longer_periods += 1;
             if self.longer_periods == LONGER_PATH_AFTER {
-                (self.least, self.limit, self.longer_periods) = (Least::default(), None, 0);
+                (self.least, self.limit, self.longer_periods) = (RecentLeast::default(), None, 0);
                 self.is_due = true;
             }
         } else {
@@ -177,21 +163,11 @@ impl WayBack {
         if !std::mem::take(&mut self.is_due) {
             return None;
         }
-        self.round_trips_since_told = 0;
+        self.periods_since_told = 0;
         self.told = self.limit.unwrap_or(0.0);
         Some(self.told as u32)
     }
 }
-
-/// Fewer acknowledgements, or less time, tell no rate, and all of them may be late by chance.
-const LEAST_COUNT: u32 = 8;
-const LEAST_PERIOD: Time = Time::from_millis(500);
-/// A peer heeds the limit if its acknowledgements arrive at no more than this multiple of it.
-const HEEDED: f64 = 1.1;
-/// Then a queue shrinks by a quarter of the time; by less than this share of it, it does not, and after so many round trips in a row the
-/// path has become longer.
-const SLOW: f64 = 0.05;
-const LONGER_PATH_AFTER: u32 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -199,7 +175,7 @@ mod tests {
 
     const ANSWER: Time = Time::from_millis(500);
 
-    /// Acknowledgements of 100 bytes, sent `apart_ms` apart from `from_ms` on, over a way back of `bytes_per_s`.
+    /// Acknowledgements of 100 bytes over a way back with a queue.
     struct Line {
         way_back: WayBack,
         sent_ms: f64,

@@ -4,6 +4,7 @@ pub(super) mod chunks;
 pub(super) mod events;
 pub mod length;
 pub(super) mod pacer;
+pub(super) mod recent;
 pub(super) mod reorder;
 pub(super) mod repeats;
 pub mod rto;

@@ -34,6 +34,8 @@ mod extended {
     pub(super) const OVERTAKEN: u8 = 4;
     /// Without MACK: bytes of MACKs in a second (4).
     pub(super) const MACK_RATE: u8 = 5;
+    /// Those that are numbers.
+    pub(super) const NUMBERS: [u8; 4] = [FORWARD, SKIPPED, OVERTAKEN, MACK_RATE];
     /// A receiver that does not know a type with this bit drops the segment; other unknown types are skipped. `[L6]`
     pub(super) const CRITICAL: u8 = 0x80;
 }
@@ -49,7 +51,7 @@ pub(super) fn flags<D>(segment: &Segment<D>, form: Form) -> Flags {
         (segment.mack.is_some(), Flags::MACK),
         (segment.repair.is_some(), Flags::REPAIR),
         (has_fec, Flags::FEC.with(Flags::CRC)),
-        (extended_bytes(segment) > 0, Flags::EXTENDED),
+        (segment.extended_bytes() > 0, Flags::EXTENDED),
     ];
     let bare = Flags(segment.flags.0 & !(Flags::MACK.0 | Flags::REPAIR.0 | Flags::FEC.0 | Flags::EXTENDED.0));
     let all = implied.into_iter().filter(|(is_set, _)| *is_set).fold(bare, |flags, (_, flag)| flags.with(flag));
@@ -62,25 +64,7 @@ pub(super) fn bytes<D>(segment: &Segment<D>, form: Form) -> usize {
     let optional = [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16)];
     let optional: usize = optional.into_iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bytes)| bytes).sum();
     let check = if form == Form::Plain { HEC_BYTES } else { 0 };
-    FIXED_BYTES + optional + extended_bytes(segment) + TAG_BYTES + check
-}
-
-/// The extended fields that are numbers.
-fn numbers<D>(segment: &Segment<D>) -> [(u8, Option<u32>); 4] {
-    [
-        (extended::FORWARD, segment.forward),
-        (extended::SKIPPED, segment.skipped),
-        (extended::OVERTAKEN, segment.overtaken_by),
-        (extended::MACK_RATE, segment.mack_bytes_per_s),
-    ]
-}
-
-/// Length of the extended fields including the byte with the number of words; 0 if there are none.
-fn extended_bytes<D>(segment: &Segment<D>) -> usize {
-    let numbers = numbers(segment).iter().filter(|(_, value)| value.is_some()).count();
-    let fields = [(segment.class > 0, 3), (numbers > 0, 6 * numbers)];
-    let bytes: usize = fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, bytes)| bytes).sum();
-    if bytes == 0 { 0 } else { (1 + bytes).next_multiple_of(4) }
+    FIXED_BYTES + optional + usize::from(segment.extended_bytes()) + TAG_BYTES + check
 }
 
 /// Length of the payload, or of the list of a MACK.
@@ -123,12 +107,12 @@ pub(super) fn write<D: Payload>(segment: &Segment<D>, form: Form, outside: &Outs
 }
 
 fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
-    let end = out.position() + extended_bytes(segment);
-    out.extend([(extended_bytes(segment) / 4) as u8]);
+    let end = out.position() + usize::from(segment.extended_bytes());
+    out.extend([(segment.extended_bytes() / 4) as u8]);
     if segment.class > 0 {
         out.extend([extended::CLASS, 1, segment.class]);
     }
-    for (kind, value) in numbers(segment) {
+    for (kind, value) in extended::NUMBERS.into_iter().zip(segment.extended_numbers()) {
         if let Some(value) = value {
             out.extend([kind, 4]);
             out.extend(value.to_be_bytes());

@@ -9,8 +9,7 @@ use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::parity::{Parity, words_within};
 use crate::protocol::aerotp::segment::{
-    CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, MACK_RATE_BYTES, Mack, OPENING_BYTES, OVERTAKEN_BYTES, REPAIR_BYTES,
-    Repair, SKIPPED_BYTES, Segment,
+    FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, Segment,
 };
 
 impl<D: Payload> Connection<D> {
@@ -137,26 +136,10 @@ impl<D: Payload> Connection<D> {
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
         }
-        if segment.class > 0 {
+        let extended_bytes = segment.extended_bytes();
+        if extended_bytes > 0 {
             segment.flags = segment.flags.with(Flags::EXTENDED);
-            segment.header_bytes += CLASS_BYTES;
-        }
-        if segment.forward.is_some() {
-            segment.flags = segment.flags.with(Flags::EXTENDED);
-            segment.header_bytes += FORWARD_BYTES;
-        }
-        if segment.skipped.is_some() {
-            segment.flags = segment.flags.with(Flags::EXTENDED);
-            segment.header_bytes += SKIPPED_BYTES;
-        }
-        if segment.overtaken_by.is_some() {
-            segment.flags = segment.flags.with(Flags::EXTENDED);
-            // Both together take 16 bytes.
-            segment.header_bytes += OVERTAKEN_BYTES;
-        }
-        if segment.mack_bytes_per_s.is_some() {
-            segment.flags = segment.flags.with(Flags::EXTENDED);
-            segment.header_bytes += MACK_RATE_BYTES;
+            segment.header_bytes += extended_bytes;
         }
         if segment.repair.is_some() {
             segment.header_bytes += REPAIR_BYTES;
