@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::aerotp_schedules::wrapping_seeds;
 use crate::pair::{Content, Fault, ONE_WAY, Pair};
+use crate::random_schedules::schedules;
 use farlink_core::protocol::aerotp::{self, AerotpConfig, Flags, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, Rng, Rx, Stream, Time};
@@ -397,24 +398,18 @@ impl Play {
     }
 }
 
-/// `make soak` runs more.
-fn plays() -> u64 {
-    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
-    (wanted.unwrap_or(0) * 10).max(20_000)
-}
-
 /// The reader gets what was written, except for the reported gaps, in order. Delivered and expired bytes add up to all
 /// bytes, and both sides end.
 #[test]
 fn delivered_and_skipped_bytes_add_up_to_the_written_ones() {
     let wrapping = wrapping_seeds();
-    let next = AtomicU64::new(0);
+    let (wanted, next) = (schedules(5_000, 10), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= plays() {
+                    if number >= wanted {
                         break;
                     }
                     let play = Play::random(number, &wrapping);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
+use crate::random_schedules::schedules;
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::aerotp::{
     Acceptor, AcceptorLimits, AerotpConfig, Connection, Handle, Mode, Segment, Service, Side, State,
@@ -520,7 +521,7 @@ fn moves() -> impl Strategy<Value = Vec<(u32, usize, f64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
+    #![proptest_config(ProptestConfig::with_cases(schedules(250, 1) as u32))]
 
     /// The same packets, events, data and timers at the same true times, whenever and by how much either side's origin moves.
     #[test]

@@ -9,18 +9,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::random_schedules::schedules;
 use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AerotpConfig, Segment, Side, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
 use serde_json::json;
-
-/// Schedules in `make test`; `make soak` runs more.
-fn schedules() -> u64 {
-    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
-    (wanted.unwrap_or(0) * 20).max(40_000)
-}
 
 /// An event that affects the whole pair.
 #[derive(Clone, Copy, Debug)]
@@ -375,11 +370,11 @@ fn play_all(schedules: u64, has_deadline: bool) {
 
 #[test]
 fn data_read_was_written_by_one_peer_in_any_schedule() {
-    play_all(schedules(), false);
+    play_all(schedules(10_000, 20), false);
 }
 
 /// `[V6]`: expired data is skipped in its place, whatever else happens.
 #[test]
 fn skips_are_reported_in_their_place_in_any_schedule() {
-    play_all(schedules() / 4, true);
+    play_all(schedules(2_500, 5), true);
 }

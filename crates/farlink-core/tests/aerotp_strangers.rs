@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::random_schedules::schedules;
 use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Segment, Side, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
@@ -501,12 +502,6 @@ fn tags_and_numbers_are_the_bits_of_their_own_draws() {
     }
 }
 
-/// Schedules in `make test`; `make soak` runs more.
-fn schedules() -> u64 {
-    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
-    wanted.unwrap_or(0).max(2_000)
-}
-
 /// What a stranger sends to a side. He is not on the path, so he sees no segment; he knows addresses, ports, mode, the clocks to
 /// the microsecond, and about when the pair talks. Tags and numbers he draws at random. In a quarter of the cases he has guessed the
 /// tag, but neither the numbers nor the timestamps; and he has recorded segments of the pair's earlier connection, under other tags,
@@ -600,8 +595,9 @@ fn play(number: u64, wrapping: &[u64]) -> u64 {
 #[test]
 fn strangers_do_not_disturb_a_pair() {
     let (mut count, wrapping) = (0, crate::aerotp_schedules::wrapping_seeds());
-    for number in 0..schedules() {
+    let wanted = schedules(2_000, 1);
+    for number in 0..wanted {
         count += play(number, &wrapping);
     }
-    assert!(count >= 10 * schedules(), "{count} segments of strangers");
+    assert!(count >= 10 * wanted, "{count} segments of strangers");
 }

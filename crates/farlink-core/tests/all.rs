@@ -30,6 +30,7 @@ mod linux_bundle;
 mod multilink;
 mod pair;
 mod protocols;
+mod random_schedules;
 mod scenario;
 mod scenario_errors;
 mod scps;

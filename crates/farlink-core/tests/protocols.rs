@@ -7,18 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::pair::examples::{Example, Guarantee, examples, with_config};
 use crate::pair::{Fault, Pair};
+use crate::random_schedules::schedules;
 use farlink_core::protocol::Pairs;
 use farlink_core::{Event, Packet, Rng, Time};
 use proptest::prelude::*;
 
 /// Long enough for any number of timeouts that the faults can cause.
 const LONG: Time = Time::from_secs(1_000_000);
-
-/// Random networks per mode; `make soak` runs more.
-fn schedules() -> u64 {
-    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    wanted.unwrap_or(0).max(10_000)
-}
 
 /// A network and the data sent over it.
 #[derive(Debug)]
@@ -141,7 +136,7 @@ fn every_mode_delivers_what_it_guarantees_over_any_network() {
 }
 
 fn over_any_network(example: &Example) {
-    for number in 0..schedules() {
+    for number in 0..schedules(2_500, 1) {
         let schedule = Schedule::random(number);
         let played = catch_unwind(AssertUnwindSafe(|| play(example, &schedule)));
         let Ok(played) = played else { panic!("{} fails over network {number}: {schedule:?}", example.name) };
