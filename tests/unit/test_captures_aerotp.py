@@ -52,6 +52,22 @@ LOSSES = {
 def test_losses_are_those_of_the_channel(name, seed):
     channel, transport = LOSSES[name]
     description = scenario(channel, transport, seed=seed, bytes_=3e6 if name == "outages" else 4e5)
+    lost = checked_losses(description)
+    assert (lost == 0) == (name == "none")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_distances_between_blocks_are_read(seed):
+    """Where MACKs are limited, they list blocks in the short form ([A11])."""
+    description = scenario({"kind": "loss", "loss": 0.1}, {"rate_bps": 9e5}, seed=seed, bytes_=2e6)
+    description["link"]["return"]["rate_bps"] = 5e3
+    capture = files.parse(farlink.trace_run(description, pcap=True).pcapng, "run.pcapng")
+    macks = [packet.data for packet in capture.packets if packet.data[33] & 0x20]
+    assert sum(bool(data[44] & 0x10) and len(data) > 60 for data in macks) > 20
+    assert checked_losses(description) > 100
+
+
+def checked_losses(description):
     connection = captured(description)
     flow = connection.forward
     assert connection.untold == ""
@@ -63,9 +79,9 @@ def test_losses_are_those_of_the_channel(name, seed):
     # Packets without data may be lost as well: openings, questions and the end.
     empty = len(connection.segments[connection.sender]) - flow.time_s.size
     assert true - untold - empty <= lost <= true
-    assert (lost == 0) == (name == "none")
     # Most is told, even if a third is lost.
     assert untold <= 0.15 * flow.time_s.size
+    return lost
 
 
 def test_segments_that_arrived_have_all_the_stream():

@@ -217,7 +217,7 @@ impl Vector {
             other => panic!("no test expects {other}"),
         };
         let header_bytes = (OUTER_BYTES + bytes(&self.segment).len() + TAG_BYTES) as u16
-            - segment.mack.map_or(segment.payload.len() as u16, |mack| mack.body_bytes() as u16);
+            - segment.mack.map_or(segment.payload.len() as u16, |mack| mack.body_bytes(segment.sequence) as u16);
         let ecn = if self.name == "several codewords" { Ecn::Capable0 } else { Ecn::NotCapable };
         (Segment { header_bytes, fec_words: self.parity_words, ..segment }, ecn)
     }

@@ -153,9 +153,21 @@ fn pdus() -> impl Strategy<Value = Pdu<Vec<u8>>> {
 /// Any AeroTP segment whose flags are those of its fields, and whose `header_bytes` are those that its headers have on the wire.
 pub(crate) fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     use aerotp::Flags;
-    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 3]>(), vec(any::<(u32, u32)>(), 0..=32)).prop_map(
-        |([echo, held, window], [marked, damaged], [is_from_start, is_to_end, counts_symbols], blocks)| {
-            let held = held & 0x1fff_ffff;
+    // Anywhere, or some packets of equal length behind each other.
+    let blocks = prop_oneof![
+        vec(any::<(u32, u32)>(), 0..=32),
+        (any::<u32>(), 1_u32..9000, vec((0_u32..3, 0_u32..300), 0..=32)).prop_map(|(mut at, bytes, packets)| {
+            let mut next = |packets: u32| {
+                at = at.wrapping_add(packets * bytes);
+                at
+            };
+            packets.into_iter().map(|(gap, block)| (next(gap), next(block))).collect()
+        }),
+    ];
+    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 4]>(), blocks).prop_map(
+        |([echo, held, window], [marked, damaged], flags, blocks)| {
+            let held = held & 0x0fff_ffff;
+            let [is_from_start, is_to_end, counts_symbols, has_distances] = flags;
             let mut mack = Mack {
                 echo,
                 held,
@@ -165,6 +177,7 @@ pub(crate) fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>
                 is_from_start,
                 is_to_end,
                 counts_symbols,
+                has_distances,
                 ..Mack::default()
             };
             blocks.into_iter().for_each(|(start, end)| assert!(mack.edges.push(start, end)));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::{expanded, real, run, scenario, set};
 use farlink_core::payload::{Payload, Virtual};
-use farlink_core::protocol::aerotp::{Flags, Mack, Mode, Repair, Segment};
+use farlink_core::protocol::aerotp::{Edges, Flags, Mack, Mode, Repair, Segment};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::aerotp::{Outside, encode_segment};
 use farlink_core::wire::{Codec, Decoded, Envelope};
@@ -42,6 +42,7 @@ const FIELDS: [&str; 32] = [
     "aerotp.mack.from_start",
     "aerotp.mack.to_end",
     "aerotp.mack.counts_symbols",
+    "aerotp.mack.has_distances",
     "aerotp.mack.held",
     "aerotp.mack.window",
     "aerotp.mack.marked",
@@ -69,7 +70,7 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
         Ecn::Capable0 => 2,
         Ecn::Congestion => 3,
     };
-    let length = segment.mack.map_or(segment.payload.len() as u32, |mack| mack.body_bytes());
+    let length = segment.mack.map_or(segment.payload.len() as u32, |mack| mack.body_bytes(segment.sequence));
     vec![
         envelope.source.port().to_string(),
         envelope.destination.port().to_string(),
@@ -95,6 +96,7 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
         of_mack(|mack| u8::from(mack.is_from_start).to_string()),
         of_mack(|mack| u8::from(mack.is_to_end).to_string()),
         of_mack(|mack| u8::from(mack.counts_symbols).to_string()),
+        of_mack(|mack| u8::from(mack.has_distances).to_string()),
         of_mack(|mack| mack.held.to_string()),
         of_mack(|mack| mack.window.to_string()),
         of_mack(|mack| mack.marked.to_string()),
@@ -179,6 +181,7 @@ fn tshark_reads_every_field_of_simulated_runs() {
         ("both-open", vec![("transport.tcp.opens", json!("both"))]),
         ("parity", vec![("transport.tcp.fec_share", json!(0.1))]),
         ("deadline", vec![("transport.tcp.deadline_s", json!(1.2))]),
+        ("slow way back", vec![("link.return.rate_bps", json!(4e3)), ("flow.file.traffic.bytes", json!(1e6))]),
     ] {
         let scenario = lossy(&changes);
         let capture = capture(&scenario);
@@ -198,6 +201,8 @@ fn tshark_reads_every_field_of_simulated_runs() {
         let has_forwards =
             sent.iter().any(|(s, _)| s.forward.is_some()) && sent.iter().any(|(s, _)| s.skipped.is_some());
         assert_eq!(has_forwards, name == "deadline");
+        let has_distances = |mack: Mack| mack.has_distances && !mack.edges.is_empty();
+        assert_eq!(sent.iter().any(|(s, _)| s.mack.is_some_and(has_distances)), name == "slow way back");
 
         let wanted = [&["_ws.malformed", "_ws.expert", "frame.protocols", "aerotp.crc.status"][..], &FIELDS].concat();
         let Some(rows) = tshark(name, &capture, &wanted) else { return };
@@ -216,9 +221,14 @@ fn tshark_reads_every_field_of_simulated_runs() {
 /// A segment with all optional fields, and one of each kind.
 fn kinds() -> Vec<Segment<Vec<u8>>> {
     let payload = b"what is sent".to_vec();
-    let mut mack = Mack { echo: 9, held: 0x1fff_ffff, window: u32::MAX, marked: 7, damaged: 8, ..Mack::default() };
+    let mut mack = Mack { echo: 9, held: 0x0fff_ffff, window: u32::MAX, marked: 7, damaged: 8, ..Mack::default() };
     (mack.is_to_end, mack.is_from_start, mack.counts_symbols) = (true, true, true);
     while mack.edges.push(mack.edges.len() as u32 * 100, mack.edges.len() as u32 * 100 + 50) {}
+    // Distances of one, two, four and eight bytes.
+    let mut short = Mack { has_distances: true, ..Mack::default() };
+    for (start, end) in [(7, 8), (1008, 1_000_008), (4_000_000_000, 5)] {
+        short.edges.push(start, end);
+    }
     let repair = Repair { start: u32::MAX, bytes: 5, symbol_bytes: 6, symbols: 7, index: u32::MAX };
     let flags = [Flags::ASYN, Flags::AFIN, Flags::CRC, Flags::EXTENDED, Flags::FEC, Flags::REPAIR];
     let all = flags.into_iter().fold(Flags::default(), Flags::with);
@@ -247,6 +257,12 @@ fn kinds() -> Vec<Segment<Vec<u8>>> {
             flags: Flags::MACK.with(Flags::CRC).with(Flags::FEC),
             fec_words: 5,
             mack: Some(mack),
+            ..Segment::default()
+        },
+        Segment { flags: Flags::MACK.with(Flags::CRC), sequence: 5, mack: Some(short), ..Segment::default() },
+        Segment {
+            flags: Flags::MACK.with(Flags::CRC),
+            mack: Some(Mack { edges: Edges::default(), ..short }),
             ..Segment::default()
         },
     ]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
@@ -27,7 +28,7 @@ _VERSION, _SEALED = 1, 0x20
 _ASYN, _MACK, _RESET, _FEC, _REPAIR, _CRC, _EXTENDED = 0x80, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01
 _FIXED_BYTES, _END_BYTES, _CRC_BYTES, _LIST_BYTES = 16, 4, 4, 16
 _PADDING, _SKIPPED = 0, 3
-_FROM_START, _TO_END, _COUNTS = 1 << 31, 1 << 30, 1 << 29
+_FROM_START, _TO_END, _COUNTS, _DISTANCES = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 # Modes whose MACKs say what has arrived; those of the others do not ([U5]).
 MODES = ("reliable", "near-reliable", "quasi-reliable", "unreliable", "datagram")
 _ACKNOWLEDGED = 2
@@ -183,13 +184,37 @@ def _segment(packet: Packet, begin: int, end: int) -> Segment | None:
     if not flags & _MACK:
         return Segment(packet.time_s, sequence, timestamp, length, mode, opening, None, _is_repair(data, begin, flags))
     at = begin + header
-    if length < _LIST_BYTES or length % 8 or at + length > len(data):
+    if length < _LIST_BYTES or at + length > len(data):
         return None
     echo, listed = struct.unpack_from("!II", data, at)
-    edges = struct.unpack_from(f"!{(length - _LIST_BYTES) // 4}I", data, at + _LIST_BYTES)
+    rest = data[at + _LIST_BYTES : at + length]
+    edges = _from_distances(sequence, rest) if listed & _DISTANCES else _from_edges(rest)
+    if edges is None:
+        return None
     skipped = _skipped(data, begin, flags, header)
     mack = Mack(echo, tuple(zip(edges[::2], edges[1::2], strict=True)), listed & 0xE0000000, skipped)
     return Segment(packet.time_s, sequence, timestamp, 0, mode, opening, mack, is_repair=False)
+
+
+def _from_edges(rest: bytes) -> tuple[int, ...] | None:
+    return None if len(rest) % 8 else struct.unpack(f"!{len(rest) // 4}I", rest)
+
+
+def _from_distances(ack: int, rest: bytes) -> tuple[int, ...] | None:
+    """Edges from their distances: a unit, then each distance in units, as numbers of RFC 9000, section 16 ([A11])."""
+    numbers, at = [], 0
+    while at < len(rest):
+        length = 1 << (rest[at] >> 6)
+        if at + length > len(rest):
+            return None
+        numbers.append(int.from_bytes(rest[at : at + length]) & (1 << (8 * length - 2)) - 1)
+        at += length
+    if not numbers:
+        return ()
+    unit, distances = numbers[0], numbers[1:]
+    if len(distances) % 2 or any(distance * unit >= 1 << 32 for distance in distances):
+        return None
+    return tuple(edge & 0xFFFFFFFF for edge in accumulate((distance * unit for distance in distances), initial=ack))[1:]
 
 
 def _is_repair(data: bytes, begin: int, flags: int) -> bool:

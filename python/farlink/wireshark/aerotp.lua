@@ -66,7 +66,9 @@ local field = {
     from_start = ProtoField.bool("aerotp.mack.from_start", "Nothing has arrived before the first block", 32, nil, 0x80000000),
     to_end = ProtoField.bool("aerotp.mack.to_end", "Nothing has arrived behind the last block", 32, nil, 0x40000000),
     counts = ProtoField.bool("aerotp.mack.counts_symbols", "The list counts what coded blocks want", 32, nil, 0x20000000),
-    held = ProtoField.uint32("aerotp.mack.held", "Held for", base.DEC, nil, 0x1fffffff, "24 bits of microseconds, behind 5 of a power of two"),
+    distances = ProtoField.bool("aerotp.mack.has_distances", "The list has distances between edges", 32, nil, 0x10000000),
+    unit = ProtoField.uint32("aerotp.mack.unit", "Unit of the distances, bytes"),
+    held = ProtoField.uint32("aerotp.mack.held", "Held for", base.DEC, nil, 0x0fffffff, "24 bits of microseconds, behind 4 of a power of two"),
     held_s = ProtoField.double("aerotp.mack.held_s", "Held for, seconds"),
     window = ProtoField.uint32("aerotp.mack.window", "Window"),
     marked = ProtoField.uint16("aerotp.mack.marked", "Segments that arrived with a congestion mark"),
@@ -194,9 +196,44 @@ local function extended_fields(range, tree)
     if bytes == 0 then branch:add_proto_expert_info(problem.field) end
 end
 
-local function list(range, tree)
+-- A number as RFC 9000, section 16, writes it, and where the next one begins; nothing if it is not all there. A double holds what
+-- a list may have, 32 bits.
+local function number(range, at)
+    if at >= range:len() then return nil end
+    local length = 2 ^ range(at, 1):bitfield(0, 2)
+    if at + length > range:len() then return nil end
+    local value = range(at, 1):bitfield(2, 6)
+    for n = at + 1, at + length - 1 do value = value * 256 + range(n, 1):uint() end
+    return value, at + length
+end
+
+-- Edges as distances from the one before, the first from ACK number 0: a unit, then each distance in units.
+local function distances(range, branch, ack)
+    local blocks, edge = {}, ack
+    local unit, at = number(range, MACK_FIXED_BYTES)
+    if unit then branch:add(field.unit, range(MACK_FIXED_BYTES, at - MACK_FIXED_BYTES), unit) end
+    at = at or range:len()
+    while at < range:len() do
+        local edges = {}
+        for n, name in ipairs({ field.edge_start, field.edge_end }) do
+            local distance, behind = number(range, at)
+            if not distance or distance * unit >= 2 ^ 32 then
+                branch:add_proto_expert_info(problem.list)
+                return blocks
+            end
+            edge = (edge + distance * unit) % 2 ^ 32
+            branch:add(name, range(at, behind - at), edge)
+            edges[n], at = string.format("%.0f", edge), behind
+        end
+        blocks[#blocks + 1] = edges[1] .. "-" .. edges[2]
+    end
+    return blocks
+end
+
+local function list(range, tree, ack)
     local bytes = range:len()
-    if bytes < MACK_FIXED_BYTES or (bytes - MACK_FIXED_BYTES) % 8 ~= 0 then
+    local has_distances = bytes >= MACK_FIXED_BYTES and range(4, 4):bitfield(3, 1) == 1
+    if bytes < MACK_FIXED_BYTES or (not has_distances and (bytes - MACK_FIXED_BYTES) % 8 ~= 0) then
         tree:add_proto_expert_info(problem.list)
         return ""
     end
@@ -205,14 +242,15 @@ local function list(range, tree)
     branch:add(field.from_start, range(4, 4))
     branch:add(field.to_end, range(4, 4))
     branch:add(field.counts, range(4, 4))
+    branch:add(field.distances, range(4, 4))
     branch:add(field.held, range(4, 4))
-    local held = range(4, 4):bitfield(8, 24) * 2 ^ range(4, 4):bitfield(3, 5) / 1e6
+    local held = range(4, 4):bitfield(8, 24) * 2 ^ range(4, 4):bitfield(4, 4) / 1e6
     branch:add(field.held_s, range(4, 4), held):set_generated()
     branch:add(field.window, range(8, 4))
     branch:add(field.marked, range(12, 2))
     branch:add(field.damaged, range(14, 2))
-    local blocks = {}
-    for at = MACK_FIXED_BYTES, bytes - 8, 8 do
+    local blocks = has_distances and distances(range, branch, ack) or {}
+    for at = MACK_FIXED_BYTES, has_distances and 0 or bytes - 8, 8 do
         branch:add(field.edge_start, range(at, 4))
         branch:add(field.edge_end, range(at + 4, 4))
         blocks[#blocks + 1] = range(at, 4):uint() .. "-" .. range(at + 4, 4):uint()
@@ -230,7 +268,7 @@ local function trailer(tvb, tree, at, flags, length, words, description)
     local body = length > 0 and at + length <= captured and tvb(at, length)
     if has(flags, MACK) then
         if body then
-            description = description .. list(body, tree)
+            description = description .. list(body, tree, tvb(4, 4):uint())
         elseif length == 0 then
             tree:add_proto_expert_info(problem.list)
         end

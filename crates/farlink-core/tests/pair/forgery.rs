@@ -268,6 +268,7 @@ fn forged_mack(ack: u32, echo: u32, program: &mut Program<'_>) -> Mack {
         is_from_start: kind & 4 != 0,
         is_to_end: kind & 8 != 0,
         counts_symbols: kind & 16 != 0,
+        has_distances: kind & 32 != 0,
     };
     let mut edge = ack;
     for _ in 0..program.byte() % 34 {

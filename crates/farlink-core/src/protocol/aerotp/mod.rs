@@ -16,6 +16,7 @@ mod clock;
 mod coded;
 mod config;
 mod connection;
+pub(crate) mod distances;
 mod echo;
 mod fec;
 mod forward;

@@ -3,6 +3,7 @@
 use crate::endpoint::{Class, Damage, Integrity, Packet};
 use crate::payload::Payload;
 
+use super::distances::Distances;
 use super::fec::{CRC_BYTES, Fec};
 use super::mode::Mode;
 
@@ -89,6 +90,11 @@ impl Edges {
         self.list[..usize::from(self.len)].chunks_exact(2).map(|edges| (edges[0], edges[1]))
     }
 
+    /// All edges, in this order.
+    pub(crate) fn numbers(&self) -> &[u32] {
+        &self.list[..usize::from(self.len)]
+    }
+
     /// Number of edges.
     pub fn len(&self) -> usize {
         usize::from(self.len)
@@ -106,7 +112,7 @@ impl Edges {
 pub struct Mack {
     /// The latest timestamp of the segments that have arrived.
     pub echo: u32,
-    /// How long the receiver has held it, in microseconds: 5 bits of exponent (power of two), then 24 bits of mantissa.
+    /// How long the receiver has held it, in microseconds: 4 bits of exponent (power of two), then 24 bits of mantissa.
     pub held: u32,
     /// Bytes that may be sent beyond the sequence number.
     pub window: u32,
@@ -123,12 +129,16 @@ pub struct Mack {
     /// Whether the list has counts instead of edges: its first pair is the number of data segments received so far (wraps) and 0,
     /// and each further pair is the sequence number of a coded block and the number of symbols that it still needs.
     pub counts_symbols: bool,
+    /// Whether the list has distances instead of edges on the wire, which takes a quarter of the bytes. `[A11]`
+    pub has_distances: bool,
 }
 
 impl Mack {
-    /// Length of the list and of the fields before it, in bytes.
-    pub fn body_bytes(&self) -> u32 {
-        MACK_FIXED_BYTES + 4 * self.edges.len() as u32
+    /// Length of the list and of the fields before it, in bytes, behind ACK number 0, from which distances count.
+    pub fn body_bytes(&self, ack: u32) -> u32 {
+        let list =
+            if self.has_distances { Distances::new(ack, &self.edges).bytes() } else { 4 * self.edges.len() as u32 };
+        MACK_FIXED_BYTES + list
     }
 }
 
@@ -213,7 +223,7 @@ impl<D: Payload> Segment<D> {
 
     /// Bytes between header and trailer: the payload, or the list of a MACK.
     fn body_bytes(&self) -> u32 {
-        self.payload.len() as u32 + self.mack.as_ref().map_or(0, Mack::body_bytes)
+        self.payload.len() as u32 + self.mack.as_ref().map_or(0, |mack| mack.body_bytes(self.sequence))
     }
 
     fn check_bytes(&self) -> u32 {

@@ -27,8 +27,9 @@
 //! how long segments were overtaken (4); 5, without MACK, bytes of MACKs in a second (4). `[L6]`
 //!
 //! After the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32. A
-//! MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), microseconds held (29 bits); window (4);
-//! marked (2), damaged (2); edges (4 each).
+//! MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), has distances (1 bit), microseconds held (28
+//! bits); window (4); marked (2), damaged (2); edges (4 each), or the unit and the distances between them (1, 2, 4 or 8 each).
+//! `[A11]`
 //!
 //! The parity in the packet is computed here ([`parity`]), while the simulator only counts wrong bytes.
 //!
@@ -196,7 +197,7 @@ fn read<D: WirePayload>(bytes: &Bytes, form: Form) -> Result<Arrived<D>, Refusal
         _ => Integrity::PayloadDamaged,
     };
     if segment.flags.has(Flags::MACK) {
-        segment.mack = Some(list::read(&body).ok_or(Refusal::Field)?);
+        segment.mack = Some(list::read(segment.sequence, &body).ok_or(Refusal::Field)?);
     } else {
         segment.payload = D::from_wire(body);
     }
@@ -259,7 +260,7 @@ fn write<D: WirePayload>(segment: &Segment<D>, form: Form, outside: &Outside, ou
     header::write(segment, form, outside, out);
     let start = out.position();
     match &segment.mack {
-        Some(mack) => list::write(mack, out),
+        Some(mack) => list::write(segment.sequence, mack, out),
         None => out.extend(segment.payload.content().unwrap_or_default()),
     }
     let body = start + header::body_bytes(segment);

@@ -74,7 +74,30 @@ fn the_list_of_a_mack_matches_the_specification() {
     assert_eq!(bytes[52..], crc_32_iso_hdlc(&list).to_be_bytes());
     mack.held = u32::MAX;
     let long = encoded(&Segment::<Bytes> { mack: Some(mack), ..Segment::default() });
-    assert_eq!(long[24..28], 0x5fff_ffff_u32.to_be_bytes(), "as long as there are bits for");
+    assert_eq!(long[24..28], 0x4fff_ffff_u32.to_be_bytes(), "as long as there are bits for");
+}
+
+#[test]
+fn the_short_list_of_a_mack_matches_the_specification() {
+    let mut mack = Mack { echo: 1, held: 2, window: 3, is_from_start: true, has_distances: true, ..Mack::default() };
+    let encoded = |mack| {
+        encoded(&Segment::<Bytes> { flags: Flags::CRC, sequence: 0x100, mack: Some(mack), ..Segment::default() })
+    };
+    assert_eq!(encoded(mack)[14..16], [0, 16], "no unit without blocks");
+    mack.edges.push(0x100 + 1460, 0x100 + 3 * 1460);
+    mack.edges.push(0x100 + 4 * 1460, 0x100 + 104 * 1460);
+    mack.edges.push(0x100 + 104 * 1460, 0x100 + 104 * 1460);
+    let bytes = encoded(mack);
+    let fields = [1, 0x9000_0002, 3, 0_u32].map(u32::to_be_bytes).concat();
+    // Unit 1460; then one packet is missing, two are there, one is missing, a hundred are there; and an empty block.
+    let list = [&fields[..], &[0x45, 0xb4, 1, 2, 1, 0x40, 100, 0, 0]].concat();
+    assert_eq!((&bytes[14..16], &bytes[20..45]), (&[0, 25][..], &list[..]));
+    assert_eq!(bytes[45..], crc_32_iso_hdlc(&list).to_be_bytes());
+    assert_eq!(decoded(&bytes).unwrap().segment.mack, Some(mack));
+    mack.edges.push(mack.edges.numbers()[5], 0xfd);
+    let bytes = encoded(mack);
+    assert_eq!(bytes[20 + 16], 1, "one short packet: the unit is a byte");
+    assert_eq!(decoded(&bytes).unwrap().segment.mack, Some(mack), "distances up to 2^32 - 1");
 }
 
 /// Figure 2 with its trailer: the field, the list, its parity, its check; and up to two wrong bytes are corrected.
@@ -110,6 +133,18 @@ fn invalid_lists_are_refused() {
     }
     for bytes in [16, 24, 16 + 64 * 4] {
         assert!(decoded(&as_mack(bytes)).unwrap().segment.mack.is_some(), "{bytes} bytes");
+    }
+    let short = |list: &[u8]| {
+        let payload = [&[0, 0, 0, 0, 0x10][..], &[0; 11], list].concat();
+        decoded(&altered(&Segment { payload, ..Segment::default() }, |header| header[13] |= Flags::MACK.0))
+    };
+    let (longest, too_long) = ([&[1][..], &[0; 64]].concat(), [&[1][..], &[0; 66]].concat());
+    let four_gigabytes = [0x84, 0, 0, 0, 0x84, 0, 0, 0, 0];
+    for list in [&[1, 2][..], &[1, 2, 3, 4], &[0x41], &[1, 0xc0, 0, 0, 0, 0, 0, 0], &too_long, &four_gigabytes] {
+        assert_eq!(short(list).unwrap_err(), Refusal::Field, "{list:?}");
+    }
+    for list in [&[][..], &[1], &[1, 2, 3], &[0, 2, 3], &[1, 0x40, 2, 0x80, 0, 0, 3], &longest] {
+        assert!(short(list).is_ok(), "{list:?}");
     }
 }
 

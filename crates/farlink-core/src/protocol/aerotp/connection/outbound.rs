@@ -37,7 +37,9 @@ impl<D: Payload> Connection<D> {
             let sequence = peer.initial.wrapping_add(ack as u32);
             let most = self.most_unknown().saturating_sub(ack);
             let window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
-            let mack = Mack { window, marked: self.marked, damaged: self.damaged, ..mack };
+            // `[A11]` Where MACKs are limited, each byte counts.
+            let has_distances = self.mack_pacer.is_on() && !mack.counts_symbols;
+            let mack = Mack { window, marked: self.marked, damaged: self.damaged, has_distances, ..mack };
             let (skipped, overtaken_by) = (self.receiving.skipped(), self.receiving.take_overtaken());
             let flags = Flags::MACK;
             return Some(Segment { sequence, flags, mack: Some(mack), skipped, overtaken_by, ..self.blank(now) });
@@ -159,7 +161,11 @@ impl<D: Payload> Connection<D> {
         if let Some(mack) = &segment.mack {
             let is_protected = self.size.parity != Parity::NONE && self.config.has_mack_parity();
             let full = if is_protected { self.size.data_bytes() as u32 } else { 0 };
-            return if is_protected { self.size.parity.words_of_list(mack.body_bytes(), full) } else { 0 };
+            return if is_protected {
+                self.size.parity.words_of_list(mack.body_bytes(segment.sequence), full)
+            } else {
+                0
+            };
         }
         let wanted = self.size.parity.words(segment.payload.len() as u32);
         if wanted == 0 || !self.mode.is_acknowledged() {
