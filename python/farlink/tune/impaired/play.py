@@ -32,7 +32,7 @@ from farlink.tune.points import Point
 _BURSTS = 2000
 _LEAST_BITS, _MOST_BITS = 400_000_000, 20_000_000_000
 _LEAST_FRAMES, _MOST_FRAMES = 100_000, 4_000_000
-_MOST_WRONG_BITS, _MOST_NOISE_BITS, _MOST_LOST_FRAMES = 20_000_000, 4_000_000, 40_000
+_MOST_WRONG_BITS, _MOST_NOISE_BITS, _MOST_LOST_FRAMES = 8_000_000, 4_000_000, 40_000
 # Streams of random numbers, so that one does not move another.
 _CHAIN, _NOISE, _CODE = 1, 2, 3
 

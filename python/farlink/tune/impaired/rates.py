@@ -126,10 +126,9 @@ def _of_groups(point: Point, code: Code, esn0_db: Floats, gone: NDArray[np.bool_
     # Codewords that take turns see the mean of the group.
     inner_ber = _curve(esn0_db, lambda at: code.inner.ber(point.setting.modulation, at, point.errors))
     inner_ber = np.where(gone, 0.5, np.minimum(inner_ber, 0.5))
-    parts = max(code.segments, 1)
-    begins = group_s / parts * np.arange(groups * parts)
-    at = np.minimum((begins / step_s).astype(np.int64), inner_ber.size - 1)
-    mean = inner_ber[at].reshape(groups, parts).mean(axis=1)
+    total = np.concatenate([[0.0], np.cumsum(inner_ber)])
+    ends = np.interp(group_s / step_s * np.arange(groups + 1), np.arange(total.size), total)
+    mean = np.diff(ends) * step_s / group_s
     known = np.unique(np.round(np.log(np.maximum(mean, _LEAST)), 3))
     loss_of = np.array([outer.residue(Independent(float(np.exp(one))), packet_bytes)[1] for one in known])
     loss = loss_of[np.searchsorted(known, np.round(np.log(np.maximum(mean, _LEAST)), 3))]
