@@ -172,7 +172,7 @@ def test_without_a_code_a_recorded_bit_error_rate_is_the_channels_own(tmp_path):
 
 
 def test_a_code_over_a_group_averages_fades_that_are_shorter(tmp_path):
-    # A tenth of the time a fifth of the bytes are wrong: no codeword of a segment survives that, those of 20 segments mostly do.
+    # A tenth of the time a fifth of the bytes are wrong: codewords of a segment fail, those of 20 segments hardly ever.
     ber = np.where(np.arange(4000) % 40 < 4, 0.03, 1e-9)
     path = write(Trace("ber", {"ber": ber}, {"title": "fades", "duration_s": 4000 * 0.004}), tmp_path / "fades.npz")
     found = judged({"kind": "ber-trace", "file": str(path), "lost_above_ber": 0.49}, families=["RS", "RS-group", "ER-group"])
