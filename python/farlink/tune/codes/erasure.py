@@ -210,8 +210,8 @@ class ErasureOfSegments:
         Examples
         --------
         >>> code = ErasureOfSegments("ER", 20, 3, "crc-16")
-        >>> bool(abs(code.stays_lost(np.full((1, 23), 0.01))[0, 0] / 1.31e-5 - 1) < 0.01)
-        True
+        >>> print(f"{code.stays_lost(np.full((1, 23), 0.01))[0, 0]:.3e}")
+        1.336e-05
         """
         found: Floats = np.empty((loss.shape[0], self.segments))
         if self.parity_blocks == 0:

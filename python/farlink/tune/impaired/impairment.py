@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink import scenario
+from farlink.arguments import checked_arguments
 from farlink.errors import FarlinkError, TuneError
 
 # Kinds of channel -> how they are played; see `farlink.tune.impaired.play`.
@@ -47,6 +48,7 @@ class Impairment:
         return found
 
 
+@checked_arguments
 def words(table: Mapping[str, Any]) -> str:
     """An impairment for people: its kind and its keys.
 
@@ -55,7 +57,9 @@ def words(table: Mapping[str, Any]) -> str:
     >>> words({"kind": "outage", "rate_per_s": 0.1, "down_s": 0.005})
     'outage, rate_per_s 0.1, down_s 0.005'
     """
-    return ", ".join([str(table["kind"]), *(f"{key} {_shown(value)}" for key, value in table.items() if key != "kind")])
+    return ", ".join(
+        [str(table.get("kind", "no kind")), *(f"{key} {_shown(value)}" for key, value in table.items() if key != "kind")]
+    )
 
 
 def _shown(value: object) -> str:
@@ -64,6 +68,7 @@ def _shown(value: object) -> str:
     return str(value) if len(str(value)) <= 40 else f"{str(value)[:36]} ..."
 
 
+@checked_arguments
 def impairment(table: Mapping[str, Any], *, seed: int = 1, folder: Path | None = None) -> Impairment:
     """An impairment from the table of a scenario's channel, which the scenario's rules check.
 
