@@ -23,7 +23,7 @@ import pytest
 from farlink import channels, models, tune
 from farlink.errors import FarlinkError
 
-# Functions called only by farlink: checks of the models, sets of positions, readers of a line or column of a log, words of reports.
+# Functions called only by farlink: checks of the models, sets of positions, readers of a line or column of a log, words.
 NOT_FOR_USERS = (
     "farlink.models.ranges",
     "farlink.channels.importers",
