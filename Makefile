@@ -67,6 +67,7 @@ papers: test-tools
 	@$(BIN)/python docs/link_kinds.py
 	@$(BIN)/python docs/tcp_latency.py
 	@$(BIN)/python docs/tuning_paths.py
+	@$(BIN)/python docs/tuning_bursts.py
 	@$(BIN)/python docs/bundles.py
 	@$(BIN)/python docs/fluid.py
 

@@ -20,7 +20,7 @@ def cache_folder(kind: str) -> Path:
     Parameters
     ----------
     kind
-        ``"traces"`` or ``"codes"``.
+        ``"traces"``, ``"codes"`` or ``"goodput"``.
 
     Examples
     --------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import time
 import tomllib
 
 import pytest
@@ -146,3 +148,66 @@ def test_help_has_examples(farlink):
 
     assert done.returncode == 0
     assert "farlink tune studies/celandroni/tune.toml" in done.stdout
+    assert "[impairment]" in done.stdout
+
+
+IMPAIRED = {
+    **ONE,
+    "cn0_from_dbhz": 70,
+    "cn0_to_dbhz": 74,
+    "families": ["none", "RS"],
+    "round_trip_s": 0.1,
+    "impairment": {"kind": "gilbert-elliott", "per": "bit", "ber_bad": 0.5, "p_good_to_bad": 1e-5, "p_bad_to_good": 0.02},
+}
+
+
+def test_an_impaired_link_is_said_wherever_there_is_room(farlink, tmp_path):
+    pytest.importorskip("matplotlib")
+    tuning.write(tmp_path, modem={"symbol_rates_hz": [1e5], "modulations": ["qpsk"]}, study=IMPAIRED)
+
+    plots = [word for kind in ("staircase", "goodput", "envelopes") for word in ("--plot", f"{kind}={kind}.svg")]
+    done = farlink("tune", "study.toml", "-o", "t.csv", "-o", "t.json", "--points", "points.csv", *plots, "--at", "74")
+
+    assert done.returncode == 0, done.stderr
+    assert "goodput by packet" in done.stdout
+    assert "impaired by gilbert-elliott, per bit, ber_bad 0.5" in done.stdout
+    assert "t.csv has rows only, which do not say that the link is impaired" in done.stderr
+    table = json.loads((tmp_path / "t.json").read_text())
+    assert table["study"]["impairment"] == IMPAIRED["impairment"]
+    # Bursts of 50 bits defeat no Reed-Solomon code, and uncoded segments as often as they come.
+    assert {row["family"] for row in table["rows"]} == {"RS"}
+    points = list(csv.DictReader((tmp_path / "points.csv").open()))
+    uncoded = [float(row["loss"]) for row in points if row["family"] == "none"]
+    assert uncoded == pytest.approx([0.043] * len(uncoded), rel=0.3)
+    assert all((tmp_path / f"{kind}.svg").exists() for kind in ("staircase", "goodput", "envelopes"))
+
+
+def test_a_model_of_independent_losses_is_refused_over_an_impairment(farlink, tmp_path):
+    tuning.write(tmp_path, study=IMPAIRED)
+
+    said = ["'fluid' takes losses to be independent of each other", "'gilbert-elliott' are not", 'give goodput = "packet"']
+    assert_refused(farlink("tune", "study.toml", "--goodput", "fluid", "-o", "t.csv"), said)
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_an_interrupted_study_goes_on_where_it_was(started, farlink, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARLINK_CACHE", str(tmp_path / "cache"))
+    slow = {**IMPAIRED, "cn0_from_dbhz": 66, "families": ["none", "RS", "ER"], "round_trip_s": 1.0, "tolerance": 1.0}
+    tuning.write(tmp_path, modem={"symbol_rates_hz": [4e6], "modulations": ["qpsk"]}, study={**slow, "shares": [0.5]})
+    kept = tmp_path / "cache" / "goodput"
+    process = started("tune", "study.toml", "-o", "t.json")
+    for _ in range(1200):
+        if kept.is_dir() and any(kept.glob("*.json")):
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.endswith("interrupted\n")
+    assert not (tmp_path / "t.json").exists()
+    before = {path.name: path.stat().st_mtime_ns for path in kept.glob("*.json")}
+    assert before
+    assert farlink("tune", "study.toml", "-o", "t.json").returncode == 0
+    after = {path.name: path.stat().st_mtime_ns for path in kept.glob("*.json")}
+    assert before.items() < after.items()

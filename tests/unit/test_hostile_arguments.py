@@ -23,7 +23,7 @@ import pytest
 from farlink import channels, models, tune
 from farlink.errors import FarlinkError
 
-# Functions called only by farlink: checks of the models, readers of one line or one column of a log, words for reports.
+# Functions called only by farlink: checks of the models, sets of positions, readers of a line or column of a log, words.
 NOT_FOR_USERS = (
     "farlink.models.ranges",
     "farlink.channels.importers",
@@ -35,7 +35,9 @@ NOT_FOR_USERS = (
     "farlink.channels.synthesis.parameters",
     "farlink.channels.synthesis.streams",
     "farlink.channels.synthesis.text",
+    "farlink.tune.ascending",
     "farlink.tune.curves",
+    "farlink.tune.equivalent_ber",
     "farlink.tune.play",
 )
 LONGEST_S = 5.0  # of CPU time, so that other work on the machine does not count

@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 pytest.importorskip("scipy")
 
 from farlink import _core
+from farlink.tune.impaired.viterbi import Trellis
 
 BYTES = 552
 POSITIONS = st.lists(st.integers(0, 26 * 8 * 700), max_size=60, unique=True).map(sorted)
@@ -104,24 +105,24 @@ def test_losses_across_segments_are_those_of_all_patterns(codes, loss):
 
 
 def test_single_wrong_bits_are_corrected(codes):
-    kept = np.array([[1, 1], [1, 0], [1, 0], [1, 0], [1, 1], [1, 0], [1, 0], [1, 0]])
+    trellis = Trellis((0o133, 0o171), "11111111/10001000")
 
-    assert codes.decoded(np.arange(0, 200_000, 1009), kept, 1).size == 0
-    assert codes.decoded(np.array([], dtype=np.int64), kept, 1).size == 0
+    assert codes.decoded(np.arange(0, 200_000, 1009), trellis, 1).size == 0
+    assert codes.decoded(np.array([], dtype=np.int64), trellis, 1).size == 0
     # Noise over all of a burst is not.
-    assert codes.decoded(np.flatnonzero(np.random.default_rng(1).random(300) < 0.5) + 5000, kept, 1).size > 20
+    assert codes.decoded(np.flatnonzero(np.random.default_rng(1).random(300) < 0.5) + 5000, trellis, 1).size > 20
 
 
 @pytest.mark.parametrize(
     ("puncture", "ebn0_db", "bits"), [("11111111/10001000", 7.2, 8_000_000), ("11111111/10000000", 7.8, 8_000_000)]
 )
 def test_over_white_noise_the_windows_leave_the_errors_of_a_decoder_that_runs(codes, puncture, ebn0_db, bits):
-    kept = np.stack([[int(bit) for bit in row] for row in puncture.split("/")], axis=1)
-    rate = kept.shape[0] / kept.sum()
+    trellis = Trellis((0o133, 0o171), puncture)
+    rate = trellis.rate
     p = 0.5 * math.erfc(math.sqrt(10 ** (ebn0_db / 10) * rate))
     wrong = np.flatnonzero(np.random.default_rng(1).random(bits) < p)
 
-    left = codes.decoded(wrong, kept, 1)
+    left = codes.decoded(wrong, trellis, 1)
     coding = {"kind": "convolutional", "generators": "133,171", "puncture": puncture, "traceback_bits": 100}
     text = json.dumps({"modulation": "bpsk", "decision": "hard", "code": coding})
     value, low, high = _core.error_rate(text, ebn0_db, max_bits=30_000_000)["bit_error_rate"]

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import ROOT
 
 PROGRAMS = {
+    "../design/tuning.md": ["tuning_bursts"],
     "../guides/tuning.md": ["tuning_paths"],
     "aerotp-neighbours.md": ["aerotp_neighbours"],
     "arq.md": ["arq"],

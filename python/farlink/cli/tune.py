@@ -22,6 +22,15 @@ EXAMPLES = """
 farlink tune studies/celandroni/tune.toml -o table.csv -o table.json
 
 farlink tune studies/celandroni/tune.toml --goodput padhye --plot envelopes=envelopes.svg --plot staircase=staircase.svg --at 67
+
+[bold]An impaired link[/bold]
+
+A study may name an impairment on top of the modem's noise, as a scenario names a channel. Goodput is then by the packet engine.
+
+\\[impairment]
+kind = "outage"
+rate_per_s = 0.1
+down_s = 0.005
 """
 
 
@@ -75,7 +84,8 @@ def tune(
     """Find the modulation, code and packet size of the best goodput at each C/N0, and write them as a look-up table.
 
     A line for each setting: where it is the best, what it reaches, and between which C/N0 a modem leaves and enters it. Error
-    rates of convolutional codes are simulated once, and kept in the cache folder.
+    rates of convolutional codes are simulated once, and kept in the cache folder. So is goodput over an impaired link: after
+    Ctrl-C the same command goes on from there.
     """
     with user_errors():
         from farlink.destinations import check_outputs
@@ -95,12 +105,15 @@ def tune(
         if goodput is not None:
             models.check(goodput)
         read, modem = studies.load(study)
+        read.model_of(goodput)
         made = tables.tune(read, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
         data(report(made))
         _say(made)
         for target in targets:
             files.write(made, target)
             note(f"table: {target}")
+            if read.over is not None and target.suffix == ".csv":
+                note(f"note: {target} has rows only, which do not say that the link is impaired; .json and .toml do")
         if points is not None:
             _write_points(points, read, modem, goodput)
         if pictures:

@@ -71,6 +71,12 @@ def basis(path: str | Path, *, round_trip_s: float | None = None, buffer_bdp: fl
         raise TuneError(f"{path}: a table as CSV does not say what its goodput is by", _REMEDY)
     rows = files.read_rows(path)
     study: Any = _PARSE[path.suffix](read_text(path, TuneError)).get("study")
+    if isinstance(study, dict) and study.get("impairment") is not None:
+        raise TuneError(
+            f"{path}: the table is for a link with an impairment ({study['impairment'].get('kind')}), which a series of C/N0 "
+            "does not have",
+            "make a table without [impairment]",
+        )
     asked = {"round_trip_s": round_trip_s, "buffer_bdp": buffer_bdp}
     lookup, said = _lookup(path, rows, asked)
     try:

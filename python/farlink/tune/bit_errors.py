@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import packets_arrive
+from farlink.tune.ascending import distinct
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +64,10 @@ class BitErrors(Protocol):
         """Codewords of `length_bytes` bytes that correct `mends` wrong ones; `depth` of them are interleaved byte by byte."""
         ...
 
+    def draw(self, bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Ascending positions of the wrong bits among `bits`, at random."""
+        ...
+
 
 @dataclass(frozen=True)
 class Independent:
@@ -98,6 +103,10 @@ class Independent:
         # Those "arrive" that are wrong. Mean of the wrong bytes in unmended words: n p P(X' >= t), X' of n - 1 bytes.
         loss = packets_arrive(length_bytes, needed=mends + 1, loss_rate=right)
         return WordErrors(float(loss), float(packets_arrive(length_bytes - 1, needed=mends, loss_rate=right)))
+
+    def draw(self, bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """See `BitErrors`."""
+        return distinct(np.sort(rng.integers(0, bits, rng.binomial(bits, min(1.0, -math.log1p(-min(self.ber, 0.5)))))))
 
 
 @dataclass(frozen=True)
@@ -178,6 +187,19 @@ class Bursts:
             float(min(1.0, total[mends + 1 :].sum())),
             float(min(1.0, (wrong * total)[mends + 1 :].sum() / max((wrong * total).sum(), 1e-300))),
         )
+
+    def draw(self, bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """See `BitErrors`; it begins within a gap."""
+        count = int(1.1 * bits / self.cycle_bits) + 20
+        event = rng.integers(0, self.spans.size, count)
+        free = rng.geometric(min(1.0, 1 / (1 + max(0.0, self._free_bits))), count) - 1
+        gaps = round(self.gap_min_bits) + free
+        begins = np.cumsum(gaps) + np.cumsum(self.spans[event]) - self.spans[event]
+        event, begins = event[begins < bits], begins[begins < bits]
+        sizes = (self.start[1:] - self.start[:-1])[event]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        found = np.repeat(begins, sizes) + self.position[np.repeat(self.start[event], sizes) + within]
+        return np.asarray(found[found < bits], dtype=np.int64)
 
     def _bursts_in_bytes(self, depth: int, most: int) -> tuple[Floats | None, Floats]:
         """Probability of the bytes of a burst and of the wrong ones among them, for each byte modulo `depth` that it begins in.

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any
 
-from farlink.tune.evaluate import Rated, best, rated
+from farlink.tune.evaluate import Rated, best, rated, worth_a_look
 from farlink.tune.modem import Modem
 from farlink.tune.points import Point, points
-from farlink.tune.staircase import candidates, staircase
+from farlink.tune.staircase import staircase
 from farlink.tune.study import Study
 
 Told = Callable[[int, int], None]
@@ -46,37 +46,40 @@ def candidate_points(
     -------
     list of dict
         With the keys `COLUMNS`, and of a study of several paths `round_trip_s` and `buffer_bdp`; from the slowest to the
-        fastest point of a condition.
+        fastest point of a condition. Over an impairment all that noise leaves usable, with the losses of both.
     """
     rows = []
+    name, over = study.model_of(goodput), study.over
     for share in study.shares_of(modem):
         with watch(f"operating points, share {share:g}") as progress:
             found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
         steps = [{id(point) for point in staircase(every)} for every in found]
-        kept = [_kept(every, on) for every, on in zip(found, steps, strict=True)]
+        kept = [_kept(every, on, study) for every, on in zip(found, steps, strict=True)]
         for flows, path in product(sorted(study.flows), study.paths):
             with watch(f"goodput, {flows} flows, share {share:g}") as progress:
                 judged = rated(
                     [point for row in kept for point in row],
-                    name=goodput or study.goodput,
+                    name=name,
                     flows=flows,
                     path=path,
                     precision=study.simulated,
                     progress=progress,
+                    impairment=over,
                 )
-            values = {id(one.point): one for one in judged}
+            each = iter(judged)
             where = {"round_trip_s": path.round_trip_s, "buffer_bdp": path.buffer_bdp} if len(study.paths) > 1 else {}
             for row, on in zip(kept, steps, strict=True):
-                reached = [values[id(point)] for point in row]
+                reached = [next(each) for _ in row]
+                steps_here = [id(point) in on for point in row]
                 top = best(reached)
                 rows += [
                     {
                         **_cells(one, flows, study.precision.level),
-                        "is_on_staircase": id(one.point) in on,
+                        "is_on_staircase": is_step,
                         "is_best": one is top,
                         **where,
                     }
-                    for one in reached
+                    for one, is_step in zip(reached, steps_here, strict=True)
                 ]
     return rows
 
@@ -113,7 +116,10 @@ def _cells(one: Rated, flows: int, level: float) -> dict[str, Any]:
     }
 
 
-def _kept(every: Sequence[Point], on_staircase: set[int]) -> list[Point]:
-    can_be_best = {id(point) for point in candidates(every)}
+def _kept(every: Sequence[Point], on_staircase: set[int], study: Study) -> list[Point]:
+    can_be_best = {id(point) for point in worth_a_look(every, study.over)}
     kept = [point for point in every if id(point) in on_staircase or id(point) in can_be_best]
+    if study.over is not None:
+        # Noise alone makes the others useless, and as many wrong bits as they have are not played.
+        kept = [point for point in kept if point.loss <= study.usable.loss]
     return sorted(kept, key=lambda point: point.information_bps)

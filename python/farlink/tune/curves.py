@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.tune.equivalent_ber import MOST_BER, ber_of, lost_of
 from farlink.tune.evaluate import rated
 from farlink.tune.modem import Modem, Setting
 from farlink.tune.offered import Path
@@ -17,8 +18,9 @@ from farlink.tune.points import Point, Progress, point
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+__all__ = ["MOST_BER", "STEP_DB", "Curves", "ber_of", "curves", "lost_of"]
+
 STEP_DB = 0.1
-MOST_BER = 0.5
 # Below this nothing is ever lost, and a logarithm needs something.
 _LEAST_BER = 1e-30
 
@@ -111,36 +113,6 @@ def curves(
             progress(number + 1, len(settings))
     information = np.array([share * one.symbol_rate_hz * one.bits_per_symbol for one in settings])
     return Curves(tuple(settings), information, grid, log_ber, delivered)
-
-
-def ber_of(loss: Floats, bits: int) -> Floats:
-    r"""The equivalent bit error rate: independent errors at this rate lose as many segments of this length.
-
-    .. math:: p = 1 - (1 - P)^{1/n}, at most 1/2
-
-    Behind a Viterbi decoder wrong bits come in bursts, so that the decoder's bit error rate is larger than this one.
-
-    Parameters
-    ----------
-    loss
-        Probability that a segment is lost. Any shape.
-    bits
-        Of a segment, headers included.
-
-    Examples
-    --------
-    >>> lost_of(ber_of(np.array([0.0, 0.01, 1.0]), 4416), 4416).round(4)
-    array([0.  , 0.01, 1.  ])
-    """
-    with np.errstate(divide="ignore"):
-        found: Floats = np.minimum(MOST_BER, -np.expm1(np.log1p(-loss) / bits))
-    return found
-
-
-def lost_of(ber: Floats, bits: int) -> Floats:
-    """Probability that a segment is lost at a bit error rate: the inverse of `ber_of`."""
-    found: Floats = -np.expm1(bits * np.log1p(-ber)) + 0.0
-    return found
 
 
 def _from_the_top(modem: Modem, setting: Setting, grid: Floats, share: float) -> list[Point]:

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from farlink.intervals import percent
 from farlink.text_table import table as columns
+from farlink.tune.impaired.impairment import words
 from farlink.tune.row import OK, Row
 from farlink.tune.table import Table
 from farlink.units import Scale, scale_for
@@ -24,7 +25,7 @@ def report(table: Table) -> str:
         blocks.append(f"{head}\n{columns(_HEAD, lines)}")
     blocks.append(
         f"rates in {scale.unit}, goodput by {table.study['goodput']}; errors and goodput at the lowest C/N0 of a line\n"
-        f"{_intervals(table)}"
+        f"{_intervals(table)}{_impairment(table)}"
         "C/N0 in dBHz: where a setting is the best, below which it is left (down), from which it is entered (up)"
     )
     return "\n\n".join(blocks) + "\n"
@@ -43,6 +44,14 @@ def _intervals(table: Table) -> str:
     if not any(row.goodput_half_width_bps for row in table.rows):
         return ""
     return f"± is the half-width of the {percent(table.study['precision']['level'])} interval\n"
+
+
+def _impairment(table: Table) -> str:
+    """What impairs the link on top of the modem's noise; bit errors are those of noise."""
+    said = table.study.get("impairment")
+    return (
+        "" if said is None else f"impaired by {words(said)}; bit errors are those of noise alone; seed {table.study['seed']}\n"
+    )
 
 
 def _goodput(row: Row, scale: Scale) -> str:

@@ -17,6 +17,7 @@ if not TYPE_CHECKING:
 # Common to all descriptions, so that they all report if Pydantic is missing.
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic import Field as Field
+from pydantic import PrivateAttr as PrivateAttr
 from pydantic import model_validator as model_validator
 
 # Numbers of a description: no text that looks like one, nothing infinite.
@@ -30,6 +31,7 @@ Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Bytes = Annotated[int, Field(strict=True, ge=1, le=65_535)]
 Headers = Annotated[int, Field(strict=True, ge=0, le=65_535)]
 Some = Annotated[int, Field(strict=True, ge=0, le=65_535)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**32 - 1)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 Switch = Annotated[bool, Field(strict=True)]
 

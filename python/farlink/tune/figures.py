@@ -10,10 +10,10 @@ from farlink.intervals import percent
 from farlink.plot.curves import Line
 from farlink.plot.lines import lines
 from farlink.tune.envelope import envelopes
-from farlink.tune.evaluate import best, rated
+from farlink.tune.evaluate import best, rated, worth_a_look
 from farlink.tune.modem import Modem
 from farlink.tune.points import points
-from farlink.tune.staircase import candidates, staircase
+from farlink.tune.staircase import staircase
 from farlink.tune.study import Study
 from farlink.tune.table import Table
 from farlink.units import scale_for
@@ -57,8 +57,18 @@ def _staircase(tuned: Tuned) -> Figure:
 
     study = tuned.study
     (row,) = points(tuned.modem, [tuned.at_dbhz], share=_last_share(tuned), families=study.families)
-    usable = candidates([point for point in row if point.loss <= study.usable.loss])
-    top = best(rated(usable, name=tuned.name, flows=study.flows[0], path=study.path, precision=study.simulated))
+    usable = worth_a_look([point for point in row if point.loss <= study.usable.loss], study.over)
+    judged = rated(
+        usable,
+        name=tuned.name,
+        flows=study.flows[0],
+        path=study.path,
+        precision=study.simulated,
+        impairment=study.over,
+        tolerance=0.0,
+        most_loss=study.usable.loss,
+    )
+    top = best([one for one in judged if not one.is_left_out])
     settings: dict[str, list[tuple[float, float]]] = {}
     for point in row:
         settings.setdefault(point.setting.family, []).append((point.information_bps, point.ber))
@@ -95,7 +105,12 @@ def _envelopes(tuned: Tuned) -> Figure:
     rows = points(tuned.modem, study.cn0_dbhz, share=share, families=study.families)
     families = [name for name, family in tuned.modem.code.items() if family.kind != "uncoded"]
     kept = [name for name in families if study.families is None or name in study.families]
-    found = envelopes(rows, kept, name=tuned.name, flows=flows, path=study.path, precision=study.simulated)
+    if study.over is not None:
+        # As many wrong bits as the others have by noise alone are not played.
+        rows = [[point for point in row if point.loss <= study.usable.loss] for row in rows]
+    found = envelopes(
+        rows, kept, name=tuned.name, flows=flows, path=study.path, precision=study.simulated, impairment=study.over
+    )
     return envelope_lines(
         {name: [None if one is None else one.goodput_bps for one in row] for name, row in found.items()}, study.cn0_dbhz
     )

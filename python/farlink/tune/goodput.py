@@ -8,7 +8,7 @@ of `Offered.precision`, 0 for a closed form. No model exceeds what arrives, 1 le
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,14 @@ class Goodput:
         Computes it.
     uses_buffer
         Whether it depends on the room in the queue.
+    plays_losses
+        Whether it runs packets over losses as they come. The others take each loss to be independent of all before.
     """
 
     title: str
     of: Callable[[Offered, Progress | None], Found]
     uses_buffer: bool = True
+    plays_losses: bool = False
 
 
 @checked_arguments
@@ -90,8 +93,31 @@ def check(name: str) -> None:
         raise TuneError(f"goodput: there is no model or engine {name!r}", instead(name, list(GOODPUT)))
 
 
+def check_impaired(name: str, kind: str) -> None:
+    """Refuse a model that does not hold over an impairment.
+
+    Parameters
+    ----------
+    name
+        A key of `GOODPUT`.
+    kind
+        Of the channel that impairs the link.
+
+    Raises
+    ------
+    TuneError
+        If the model takes losses to be independent, which those of an impairment are not.
+    """
+    if not GOODPUT[name].plays_losses:
+        able = ", ".join(f'goodput = "{one}"' for one, model in GOODPUT.items() if model.plays_losses)
+        raise TuneError(
+            f"goodput: {name!r} takes losses to be independent of each other, and those of the impairment {kind!r} are not",
+            f"give {able}, or leave goodput out",
+        )
+
+
 def _relation(offered: Offered, _progress: Progress | None) -> Found:
-    rate, rtt = offered.rate_segments_per_s, offered.path.rtt_s(offered.rate_segments_per_s)
+    rate, rtt = offered.rate_segments_per_s, offered.rtt_s
     one = celandroni.relation_1(
         offered.loss,
         rtt_s=rtt,
@@ -104,17 +130,17 @@ def _relation(offered: Offered, _progress: Progress | None) -> Found:
 
 def _mathis(offered: Offered, _progress: Progress | None) -> Found:
     rate = offered.rate_segments_per_s
-    path: dict[str, Any] = {"rtt_s": offered.path.rtt_s(rate), "segments_per_ack": offered.path.segments_per_ack}
+    path: dict[str, Any] = {"rtt_s": offered.rtt_s, "segments_per_ack": offered.path.segments_per_ack}
     return offered.flows * mathis.throughput(offered.loss, **path) / rate, np.zeros_like(rate)
 
 
 def _padhye(rate_of: Callable[..., Floats]) -> Callable[[Offered, Progress | None], Found]:
     def of(offered: Offered, _progress: Progress | None) -> Found:
-        rate, rtt = offered.rate_segments_per_s, offered.path.rtt_s(offered.rate_segments_per_s)
+        rate, rtt = offered.rate_segments_per_s, offered.rtt_s
         path: dict[str, Any] = {"rtt_s": rtt, "timeout_s": timeout.timeout_s(rtt)}
         path["segments_per_ack"] = offered.path.segments_per_ack
         # Without loss the windows fill the link and its queue.
-        full = np.maximum(1.0, (rate * rtt + offered.path.buffer_segments(rate)) / offered.flows)
+        full = np.maximum(1.0, (rate * rtt + offered.buffer_segments) / offered.flows)
         return offered.flows * rate_of(offered.loss, window_segments=full, **path) / rate, np.zeros_like(rate)
 
     return of
@@ -130,8 +156,8 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
     rate = offered.rate_segments_per_s
     found = fluid.goodput(
         rate,
-        offered.path.rtt_s(rate),
-        offered.path.buffer_segments(rate),
+        offered.rtt_s,
+        offered.buffer_segments,
         offered.loss,
         offered.flows,
         segments_per_ack=offered.path.segments_per_ack,
@@ -152,8 +178,7 @@ def _selection(offered: Offered, progress: Progress | None) -> Found:
     is_large = small >= 0.5
     share, half_width = np.full_like(small, np.nan), np.zeros_like(small)
     if is_large.any():
-        large = replace(offered, rate_segments_per_s=offered.rate_segments_per_s[is_large], loss=offered.loss[is_large])
-        share[is_large], half_width[is_large] = _fluid(large, progress, **fluid.TGEP)
+        share[is_large], half_width[is_large] = _fluid(offered.some(is_large), progress, **fluid.TGEP)
     return selection.select(small, share), half_width
 
 
@@ -164,5 +189,5 @@ GOODPUT = {
     "mathis": Goodput("the law of the inverse square root", _mathis, uses_buffer=False),
     "fluid": Goodput("the fluid engine, Reno", _reno),
     "selection": Goodput("relation (1) below half of the rate, the fluid engine above", _selection),
-    "packet": Goodput("the packet engine, Reno", packet_goodput),
+    "packet": Goodput("the packet engine, Reno", packet_goodput, plays_losses=True),
 }

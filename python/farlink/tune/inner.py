@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -103,6 +103,35 @@ class Inner:
             return first
         second = _rates(alike, self.decision, self.code, below + 1, errors, of)
         return tuple(between(low, high, at - below) for low, high in zip(first, second, strict=True))
+
+    def ber(self, modulation: str, esn0_db: float, errors: str) -> float:
+        """Share of wrong bits; see `rates`."""
+        return self.rates(modulation, esn0_db, errors, _ber)[0]
+
+    def stream(self, modulation: str, esn0_db: float, errors: str) -> BitErrors:
+        """The errors themselves; behind a Viterbi decoder the bursts of the nearest point of the grid, as often as is right.
+
+        Parameters
+        ----------
+        modulation, esn0_db, errors
+            As of `rates`.
+        """
+        ebn0_db = esn0_db - 10 * math.log10(BITS[modulation] * self.rate)
+        if not self.name:
+            return Independent(_channel_ber(modulation, round(min(max(ebn0_db, _NOTHING_DB), _HIGHEST_DB), 6)))
+        ber = self.ber(modulation, esn0_db, errors)
+        alike = "bpsk" if modulation == "qpsk" else modulation
+        step = round(min(max(ebn0_db, _LOWEST_DB), _HIGHEST_DB) / _STEP_DB)
+        near = _decoded(alike, self.decision, self.code, step, errors)
+        if not isinstance(near, Bursts) or ber <= 0:
+            return Independent(ber)
+        # As many wrong bits in each burst, at another distance.
+        cycle_bits = near.cycle_bits * near.ber / ber
+        return replace(near, gap_mean_bits=max(near.gap_min_bits + 1, cycle_bits - float(near.spans.mean())))
+
+
+def _ber(found: BitErrors) -> tuple[float, ...]:
+    return (found.ber,)
 
 
 def between(low: float, high: float, share: float) -> float:

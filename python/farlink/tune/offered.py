@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,14 @@ class Path:
     buffer_bdp: float = 1.0
     segments_per_ack: int = 1
 
-    def rtt_s(self, rate_segments_per_s: Floats) -> Floats:
-        """Round trip with the time that a segment takes to be sent: Celandroni's T."""
-        return self.round_trip_s + 1 / rate_segments_per_s
+    def rtt_s(self, rate_segments_per_s: Floats, wait_segments: Floats | float = 0.0) -> Floats:
+        """Round trip with the time that a segment takes to be sent: Celandroni's T; and with that it waits for others."""
+        return self.round_trip_s + (1 + wait_segments) / rate_segments_per_s
 
-    def buffer_segments(self, rate_segments_per_s: Floats) -> Floats:
+    def buffer_segments(self, rate_segments_per_s: Floats, wait_segments: Floats | float = 0.0) -> Floats:
         """Room in the queue, a whole number of segments and at least one."""
-        return np.asarray(np.maximum(1.0, np.round(self.buffer_bdp * rate_segments_per_s * self.rtt_s(rate_segments_per_s))))
+        carried = rate_segments_per_s * self.rtt_s(rate_segments_per_s, wait_segments)
+        return np.asarray(np.maximum(1.0, np.round(self.buffer_bdp * carried)))
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Offered:
         The rest of the path.
     precision
         How exactly their goodput is simulated.
+    wait_segments
+        Segments that one waits for before it is decoded, where a code spans several; 0 elsewhere.
     """
 
     rate_segments_per_s: Floats
@@ -85,6 +88,28 @@ class Offered:
     flows: int
     path: Path
     precision: Precision = DEFAULT_PRECISION
+    wait_segments: Floats | float = 0.0
+
+    @property
+    def rtt_s(self) -> Floats:
+        """See `Path.rtt_s`."""
+        return self.path.rtt_s(self.rate_segments_per_s, self.wait_segments)
+
+    @property
+    def buffer_segments(self) -> Floats:
+        """See `Path.buffer_segments`."""
+        return self.path.buffer_segments(self.rate_segments_per_s, self.wait_segments)
+
+    @property
+    def waits(self) -> bool:
+        """Whether any segment waits for others."""
+        return bool(np.any(self.wait_segments))
+
+    def some(self, which: NDArray[np.bool_]) -> Offered:
+        """Those of the links."""
+        wait = self.wait_segments[which] if isinstance(self.wait_segments, np.ndarray) else self.wait_segments
+        rate, loss = self.rate_segments_per_s[which], self.loss[which]
+        return replace(self, rate_segments_per_s=rate, loss=loss, wait_segments=wait)
 
 
 # Share of the rate that all connections deliver, and the half-width of its interval.

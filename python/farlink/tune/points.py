@@ -29,7 +29,9 @@ class Point:
     ber
         Bit error rate of the delivered bits.
     loss
-        Probability that a segment is lost.
+        Probability that a segment is lost; where an impairment was played, its losses included.
+    errors
+        Distribution of wrong bits after a Viterbi decoder, as of the modem.
     """
 
     setting: Setting
@@ -38,6 +40,7 @@ class Point:
     esn0_db: float
     ber: float
     loss: float
+    errors: str = "bursts"
 
     @cached_property
     def information_bps(self) -> float:
@@ -53,6 +56,11 @@ class Point:
     def rate_segments_per_s(self) -> float:
         """Segments that the share of the carrier takes."""
         return self.information_bps / (8 * self.setting.packet_bytes)
+
+    @property
+    def wait_segments(self) -> int:
+        """Segments that one waits for before it is decoded."""
+        return self.setting.code.segments - 1
 
     @property
     def payload_bps(self) -> float:
@@ -114,4 +122,4 @@ def point(modem: Modem, setting: Setting, cn0_dbhz: float, *, share: float = 1.0
     left = setting.code.residue(setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors)
     if left is None:
         return None
-    return Point(setting, cn0_dbhz, share, esn0_db, left.ber, left.loss)
+    return Point(setting, cn0_dbhz, share, esn0_db, left.ber, left.loss, modem.errors)

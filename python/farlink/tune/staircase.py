@@ -31,12 +31,18 @@ def staircase(points: Sequence[Point]) -> list[Point]:
 def candidates(points: Sequence[Point]) -> list[Point]:
     """The points that can be the best for goodput: no other one carries as many data and loses as few segments.
 
+    Codes over several segments are compared with those that wait as long, since a longer round trip costs goodput.
+
     Parameters
     ----------
     points
         Settings at one C/N0.
     """
-    return _undominated(points, lambda point: point.loss, lambda point: point.payload_bps)
+    kept: list[Point] = []
+    for wait in sorted({point.wait_segments for point in points}):
+        alike = [point for point in points if point.wait_segments == wait]
+        kept += _undominated(alike, lambda point: point.loss, lambda point: point.payload_bps)
+    return sorted(kept, key=lambda point: point.payload_bps)
 
 
 def _undominated(

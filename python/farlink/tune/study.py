@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from farlink.errors import TuneError
 from farlink.near_names import instead
@@ -19,12 +20,15 @@ from farlink.tune.description import (
     NotNegative,
     Number,
     Positive,
+    PrivateAttr,
+    Seed,
     Share,
     Text,
     model_validator,
     read_toml,
     validated,
 )
+from farlink.tune.impaired.impairment import Impairment, impairment
 from farlink.tune.modem import Modem
 from farlink.tune.offered import Path as NetworkPath
 from farlink.tune.offered import Precision
@@ -117,6 +121,10 @@ class Study(Description):
         The thresholds between settings.
     precision
         Of goodput that is simulated.
+    impairment
+        Of the link on top of the modem's noise: the table of a scenario's channel. Goodput is then by the packet engine.
+    seed
+        Of all that an impairment draws.
     """
 
     title: Text = "Tuning"
@@ -136,6 +144,20 @@ class Study(Description):
     usable: Usable = Usable()
     thresholds: Thresholds = Thresholds()
     precision: Simulated = Simulated()
+    impairment: dict[str, Any] | None = None
+    seed: Seed = 1
+    # What relative names of files in the impairment refer to.
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_packets(cls, data: Any) -> Any:
+        """An impairment needs packets; without one no seed is used."""
+        if isinstance(data, dict) and data.get("impairment") is not None and "goodput" not in data:
+            return {**data, "goodput": "packet"}
+        if isinstance(data, dict) and data.get("impairment") is None and "seed" in data:
+            raise ValueError("seed is of an impairment, and there is none; leave it out")
+        return data
 
     @model_validator(mode="after")
     def _in_order(self) -> Study:
@@ -189,6 +211,37 @@ class Study(Description):
             )
         return sorted(bandwidth / whole_hz for bandwidth in self.bandwidths_hz)
 
+    @cached_property
+    def over(self) -> Impairment | None:
+        """What impairs the link, or None.
+
+        Raises
+        ------
+        TuneError
+            If a scenario would refuse its table, or channels of its kind are not played.
+        """
+        return None if self.impairment is None else impairment(self.impairment, seed=self.seed, folder=self._folder)
+
+    def in_folder(self, folder: Path) -> Study:
+        """The same study; relative names of files in its impairment refer to a folder."""
+        copied = self.model_copy()
+        copied._folder = folder
+        return copied
+
+    def model_of(self, goodput: str | None = None) -> str:
+        """The model of goodput: another than the study's if it is given.
+
+        Raises
+        ------
+        TuneError
+            If there is no such model, or it does not hold over the impairment.
+        """
+        name = goodput or self.goodput
+        models.check(name)
+        if self.over is not None:
+            models.check_impaired(name, self.over.kind)
+        return name
+
     @property
     def simulated(self) -> Precision:
         """How exactly engines find goodput."""
@@ -224,9 +277,9 @@ def load(path: str | Path) -> tuple[Study, Modem]:
         If either cannot be read, or a key is missing, unknown or has a value that is not allowed.
     """
     path = Path(path)
-    study = validated(Study, read_toml(path, what="study"), where=str(path))
+    study = validated(Study, read_toml(path, what="study"), where=str(path)).in_folder(path.absolute().parent)
     try:
-        models.check(study.goodput)
+        study.model_of()
     except TuneError as error:
         raise TuneError(f"{path}: {error.message}", error.remedy) from error
     tuned = modems.load(path.parent / study.modem)

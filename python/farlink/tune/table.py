@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from farlink.tune.evaluate import Rated, best, rated
+from farlink.tune.evaluate import Rated, best, rated, worth_a_look
 from farlink.tune.goodput import GOODPUT
 from farlink.tune.guard import Finding, guard
 from farlink.tune.modem import Modem
 from farlink.tune.offered import Path
 from farlink.tune.points import Point, points
 from farlink.tune.row import CANDIDATE, NO_TRANSMISSION, OK, Row
-from farlink.tune.staircase import candidates
 from farlink.tune.study import Study, Thresholds
 
 Told = Callable[[int, int], None]
@@ -108,26 +107,39 @@ def tune(
     """
     rows: list[Row] = []
     remarks: list[str] = []
-    name = goodput or study.goodput
+    name, over = study.model_of(goodput), study.over
+    # Between paths a reader needs the goodput of settings that are the best on another one.
+    tolerance = study.tolerance if len(study.paths) == 1 else None
     for share in study.shares_of(modem):
         with watch(f"operating points, share {share:g}") as progress:
             found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
-        usable = [candidates([one for one in row if one.loss <= study.usable.loss]) for row in found]
+        usable = [worth_a_look([one for one in row if one.loss <= study.usable.loss], over) for row in found]
         flat = [point for row in usable for point in row]
         for flows in sorted(study.flows):
             judged = []
             with watch(f"goodput by {name}, {flows} flows, share {share:g}") as progress:
                 for at, path in enumerate(study.paths):
                     part = _part(progress, at, len(study.paths))
-                    every = rated(flat, name=name, flows=flows, path=path, precision=study.simulated, progress=part)
-                    values = {id(one.point): one for one in every}
-                    judged.append([[values[id(point)] for point in row] for row in usable])
+                    every = rated(
+                        flat,
+                        name=name,
+                        flows=flows,
+                        path=path,
+                        precision=study.simulated,
+                        progress=part,
+                        impairment=over,
+                        tolerance=tolerance,
+                        most_loss=study.usable.loss,
+                    )
+                    each = iter(every)
+                    judged.append([[next(each) for _ in row] for row in usable])
             entries = [_entry(study, modem, share, flows, found, kept) for kept in judged]
             remarks += _beyond(modem, [point for _, chosen in entries for point in chosen], share, flows)
             rows += entries[0][0] if len(study.paths) == 1 else _over_paths(study, modem, judged, [one for one, _ in entries])
     remarks += _alike(study, name)
-    # Of shares and bandwidths what the study has.
-    described = study.model_dump(mode="json", exclude={"shares" if study.bandwidths_hz else "bandwidths_hz"})
+    # Of shares and bandwidths what the study has; of an impairment only if there is one.
+    without = {"shares" if study.bandwidths_hz else "bandwidths_hz"} | ({"impairment", "seed"} if over is None else set())
+    described = study.model_dump(mode="json", exclude=without)
     return Table(study.title, {**described, "goodput": name}, modem.model_dump(mode="json"), rows, guard(rows), tuple(remarks))
 
 
@@ -155,7 +167,8 @@ def _over_paths(
     for path, kept, entry in zip(study.paths, judged, entries, strict=True):
         for settings, every, row in zip(wanted, kept, entry, strict=True):
             down, up = _ends(row.cn0_dbhz, study.thresholds)
-            others = [Row.of(one, row.flows, modem.access) for one in every if one.goodput_bps > study.usable.goodput_bps]
+            allowed = [one for one in every if one.goodput_bps > study.usable.goodput_bps and not one.is_left_out]
+            others = [Row.of(one, row.flows, modem.access) for one in allowed]
             is_wanted = [one for one in others if one.setting in settings and one.setting != row.setting]
             candidates_here = [replace(one, status=CANDIDATE, step=-1, down_dbhz=down, up_dbhz=up) for one in is_wanted]
             found += [_on(one, path) for one in (row, *candidates_here)]
@@ -173,9 +186,11 @@ def _entry(
     rows: list[Row] = []
     used: list[Point] = []
     for cn0, every, row in zip(study.cn0_dbhz, found, judged, strict=True):
-        chosen = _chosen(row, rows[-1] if rows else None, study.tolerance)
+        # Over an impairment more is lost than by noise.
+        lost = [one.point for one in row if one.is_left_out] if all(one.is_left_out for one in row) else []
+        chosen = _chosen([one for one in row if not one.is_left_out], rows[-1] if rows else None, study.tolerance)
         if chosen is None or chosen.goodput_bps <= study.usable.goodput_bps:
-            nothing = Row.of_nothing(cn0, share, flows, modem.access, _why(study, modem, every, chosen))
+            nothing = Row.of_nothing(cn0, share, flows, modem.access, _why(study, modem, lost or every, chosen))
             rows.append(nothing)
         else:
             rows.append(Row.of(chosen, flows, modem.access))

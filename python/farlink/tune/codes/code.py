@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
+from farlink.tune.ascending import Whole, distinct
 from farlink.tune.bit_errors import BitErrors
 from farlink.tune.inner import Inner
 
@@ -50,18 +53,27 @@ class ModemKeys:
 
 
 class Outer(Protocol):
-    """A code around another one, over the bytes of a segment with its headers."""
+    """A code around another one, over the bytes of a segment with its headers, or of several segments."""
+
+    @property
+    def segments(self) -> int:
+        """Segments that it spans, which wait for each other before they are decoded."""
+        ...
 
     def name(self, packet_bytes: int) -> str:
         """For people."""
         ...
 
-    def sent_bytes(self, packet_bytes: int) -> int:
-        """Bytes that a segment becomes."""
+    def sent_bytes(self, packet_bytes: int) -> float:
+        """Bytes that a segment becomes; its part of the parity if that is of several."""
         ...
 
     def residue(self, errors: BitErrors, packet_bytes: int) -> tuple[float, float]:
         """Residual bit error rate and segment loss for a stream's errors."""
+        ...
+
+    def lost(self, wrong: Whole, packet_bytes: int, rng: np.random.Generator) -> Whole:
+        """Numbers of the lost segments, ascending, if bits at these ascending positions of what is sent are wrong."""
         ...
 
 
@@ -88,6 +100,11 @@ class Code:
         """Whether it is used at that symbol rate and modulation: at all of them."""
         return True
 
+    @property
+    def segments(self) -> int:
+        """Segments that wait for each other before they are decoded."""
+        return self.outer.segments if self.outer else 1
+
     def name(self, packet_bytes: int) -> str:
         """For people: the outer code first."""
         parts = [self.outer.name(packet_bytes)] if self.outer else []
@@ -95,8 +112,17 @@ class Code:
 
     def rate(self, packet_bytes: int) -> float:
         """Bits of a segment for each bit of the channel."""
-        sent = self.outer.sent_bytes(packet_bytes) if self.outer else packet_bytes
-        return self.inner.rate * packet_bytes / sent
+        return self.inner.rate * packet_bytes / self.sent_bytes(packet_bytes)
+
+    def sent_bytes(self, packet_bytes: int) -> float:
+        """Bytes that a segment becomes before the code next to the channel."""
+        return self.outer.sent_bytes(packet_bytes) if self.outer else packet_bytes
+
+    def lost(self, wrong: Whole, packet_bytes: int, rng: np.random.Generator) -> Whole:
+        """Numbers of the lost segments, ascending, if the code next to the channel leaves these ascending wrong bits."""
+        if self.outer is None:
+            return distinct(wrong // (8 * packet_bytes))
+        return self.outer.lost(wrong, packet_bytes, rng)
 
     def residue(self, modulation: str, esn0_db: float, *, packet_bytes: int, errors: str) -> Residue:
         """Residual errors of segments with their headers.

@@ -170,6 +170,7 @@ class MeasuredCode:
 
     # What the modem loses against theory was measured, too.
     has_losses = True
+    segments = 1
 
     def suits(self, symbol_rate_hz: float, modulation: str) -> bool:
         """Whether it was measured at that symbol rate and modulation."""
