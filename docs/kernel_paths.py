@@ -173,7 +173,7 @@ class KernelPath:
         stem = f"{PREFIX}{os.getpid()}-{next(self._numbers)}"
         self.near, self.router, self.far = (f"{stem}-{part}" for part in ("near", "router", "far"))
         self._place, self._programs, self._seed = place, programs, seed
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self.folder = Path(self._folder.name)
 
@@ -186,9 +186,7 @@ class KernelPath:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End all programs and remove the namespaces."""
         self.stop()
         for name in (self.near, self.router, self.far):
@@ -197,7 +195,7 @@ class KernelPath:
 
     def stop(self) -> None:
         """End all programs, the first to be started last."""
-        for process in reversed(self._started):
+        for process in reversed(self._started.values()):
             process.send_signal(signal.SIGINT)
             try:
                 process.wait(timeout=5)
@@ -211,16 +209,20 @@ class KernelPath:
         words = ["ip", "netns", "exec", namespace, "chrt", "-f", f"{priority}", *map(str, command)]
         output = self.folder / f"{name}.out"
         with output.open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
-            self._started.append(subprocess.Popen(words, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder))
+            process = subprocess.Popen(words, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder)
+        self._started[name] = process
         return output
 
     def fault(self) -> str | None:
         """What a program that has ended too early had to say."""
-        for process in self._started:
+        for name, process in self._started.items():
             if process.poll() not in (None, 0):
-                errors = [file.read_text(encoding="utf-8").strip() for file in self.folder.glob("*.err")]
-                return f"{process.args[6:8]!r} ended with {process.returncode}: {' '.join(errors)}"  # type: ignore[index]
+                return f"{name} ended with {process.returncode}: {(self.folder / f'{name}.err').read_text(encoding='utf-8').strip()}"
         return None
+
+    def is_running(self, name: str) -> bool:
+        """Whether a program that was started under a name has not ended."""
+        return self._started[name].poll() is None
 
     def dropped_before_relay(self) -> int:
         """Packets that did not reach the relay although there was no queue before it: it read too late."""

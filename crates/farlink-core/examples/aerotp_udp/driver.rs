@@ -234,8 +234,7 @@ impl<P: Party> Driver<P> {
     /// Receives what the socket has next, a datagram or several that the kernel has put together; returns whether there was any.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
         let mut meta = [RecvMeta::default()];
-        let received =
-            self.datagrams.recv(UdpSockRef::from(&self.socket), &mut [IoSliceMut::new(buffer)], &mut meta);
+        let received = self.datagrams.recv(UdpSockRef::from(&self.socket), &mut [IoSliceMut::new(buffer)], &mut meta);
         if let Err(error) = received {
             return match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(false),

@@ -85,7 +85,8 @@ impl Arguments {
 impl Options {
     fn way(&self, seed: u64, name: &str, shared: &Rng) -> Result<Way, Failure> {
         let policer = self.police.map(|packets| {
-            let rate = self.rate_bps.ok_or_else(|| Failure::new("--police needs a rate", "add --rate, as in --rate 1e7"))?;
+            let rate =
+                self.rate_bps.ok_or_else(|| Failure::new("--police needs a rate", "add --rate, as in --rate 1e7"))?;
             if self.queue.is_some() || self.mark.is_some() {
                 return Err(Failure::new("--police has no queue", "leave --queue and --mark out, or --police"));
             }
@@ -182,7 +183,10 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
             "channel" => {
                 let text = words.next().unwrap_or_default();
                 let kind = serde_json::from_str(&text).map_err(|error| {
-                    Failure::new(format!("{word} {text}: {error}"), "as in --channel '{\"kind\": \"ber\", \"ber\": 1e-6}'")
+                    Failure::new(
+                        format!("{word} {text}: {error}"),
+                        "as in --channel '{\"kind\": \"ber\", \"ber\": 1e-6}'",
+                    )
                 })?;
                 way.channel = Some(kind);
             }

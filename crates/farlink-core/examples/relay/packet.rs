@@ -40,8 +40,11 @@ impl Flow {
 
     /// The flow of what is no IP packet.
     pub(crate) fn unknown(packet: &[u8]) -> Self {
-        let nobody: IpAddr =
-            if packet.first().is_some_and(|first| first >> 4 == 6) { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let nobody: IpAddr = if packet.first().is_some_and(|first| first >> 4 == 6) {
+            Ipv6Addr::UNSPECIFIED.into()
+        } else {
+            Ipv4Addr::UNSPECIFIED.into()
+        };
         Flow { kind: Kind::Other, source: (nobody, 0), destination: (nobody, 0) }
     }
 }

@@ -37,7 +37,8 @@ impl Tun {
     /// Attaches to a device that exists, in the network namespace of this process.
     pub(crate) fn attach(name: &str) -> Result<Self, Failure> {
         let remedy = format!("make it with `ip tuntap add dev {name} mode tun`, and be root");
-        let cannot = |error: &dyn std::fmt::Display| Failure::new(format!("cannot attach to {name}: {error}"), &*remedy);
+        let cannot =
+            |error: &dyn std::fmt::Display| Failure::new(format!("cannot attach to {name}: {error}"), &*remedy);
         if name.is_empty() || name.len() >= NAME_BYTES {
             return Err(cannot(&format!("a name has 1 to {} bytes", NAME_BYTES - 1)));
         }
@@ -69,7 +70,10 @@ impl Tun {
                 ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(None),
                 // The device is down, as after a move to another namespace.
                 _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Ok(None),
-                _ => Err(Failure::new(format!("cannot read from {}: {error}", self.name), "look whether it is still there")),
+                _ => Err(Failure::new(
+                    format!("cannot read from {}: {error}", self.name),
+                    "look whether it is still there",
+                )),
             },
         }
     }

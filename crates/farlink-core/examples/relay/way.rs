@@ -35,7 +35,14 @@ struct Due {
 
 impl Way {
     /// `shared` is the random stream of both ways.
-    pub(crate) fn new(setup: &HopSetup, policer: Option<Policer>, jitter: Time, hop: Rng, rng: Rng, shared: &Rng) -> Self {
+    pub(crate) fn new(
+        setup: &HopSetup,
+        policer: Option<Policer>,
+        jitter: Time,
+        hop: Rng,
+        rng: Rng,
+        shared: &Rng,
+    ) -> Self {
         let hop = Hop::new(setup, false, hop, shared);
         Way { policer, hop, jitter, rng, under_way: BinaryHeap::new(), taken: 0, flows: Flows::default() }
     }
