@@ -1,8 +1,8 @@
-"""Write `docs/validation/aerotp-kernel.md`, AeroTP beside the kernel's TCP: `make kernel-neighbours`. Takes half an hour, as root.
+"""Write `docs/validation/aerotp-kernel.md`, AeroTP beside the kernel's TCP: `make kernel-neighbours`. Half an hour, as root.
 
-Every run is real: the example `aerotp_udp` and TCP sockets between network namespaces, over the kernel's tbf or the example `relay`.
-Finished runs are kept in `out/aerotp-kernel.jsonl` with commit and date, so that the same command goes on where it stopped; those of
-other programs are made anew. `--short` measures ten seconds of one cell, prints them and leaves the page.
+Every run is real: the example `aerotp_udp` and sockets of TCP between network namespaces, over the kernel's tbf or the example
+`relay`. Finished runs are kept in `out/aerotp-kernel.jsonl` with commit and date, so that the same command goes on where it
+stopped; those of other programs are made anew. `--short` measures ten seconds of one cell, prints them and leaves the page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import page
-from kernel_paths import FAR, KernelPath, Place, Samples, UnusableError, check_machine, remove_leftovers
+from kernel_paths import FAR, KernelPath, Place, Samples, UnusableError, check_machine, output_of, remove_leftovers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,13 +41,13 @@ BUFFER_BYTES = 4_000_000
 AEROTP = ("alone", "friendly", "learnt")
 BDP_PACKETS = 42
 
-# A run is disturbed if more than this share of its packets left the relay more than a millisecond late; it is repeated so often.
+# A run is disturbed if more than this share of its packets left the relay more than a millisecond late; so often it is tried.
 LATE_SHARE, ATTEMPTS = 0.005, 3
 
 
 @dataclass(frozen=True)
 class Cell:
-    """AeroTP under a rate control, and its neighbours, over a bottleneck; with ``file_bytes`` a file instead of a span of time."""
+    """AeroTP under a rate control, and its neighbours, over a bottleneck; with ``file_bytes`` a file instead of a span."""
 
     place: Place
     control: str
@@ -311,10 +311,8 @@ def _relayed(relayed: Samples, port: int, span: tuple[float, float], count: str)
 
 def _commit() -> str:
     """The commit that was measured, with a plus sign if the sources differ from it."""
-    git = ["git", "-C", str(page.ROOT)]
-    commit = subprocess.run(
-        [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    git = ("git", "-C", str(page.ROOT))
+    commit = output_of(*git, "rev-parse", "--short=12", "HEAD").strip()
     is_changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "crates"], check=False).returncode != 0
     return f"{commit}+" if is_changed else commit
 
@@ -457,11 +455,21 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, choices=range(1, 17), default=4, help="runs at the same time (%(default)s)")
     parser.add_argument("--short", action="store_true", help="ten seconds of one cell, as JSON")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        check_machine()
+        measure(arguments)
     except UnusableError as error:
         quit_for(str(error), error.remedy)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except RuntimeError as error:
+        quit_for(str(error), "the same command goes on with what is missing")
+    except KeyboardInterrupt:
+        print("\nInterrupted; the same command goes on.", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Do what the command line asks for."""
+    check_machine()
     remove_leftovers()
     if arguments.programs is None:
         build()
@@ -471,13 +479,10 @@ def main() -> None:
         return
     seeds = range(1, arguments.runs + 1)
     wanted = list(dict.fromkeys((run, seed) for seed in seeds for cell in cells() for run in cell.runs))
-    try:
-        runs.measure(wanted, arguments.parallel)
-    except KeyboardInterrupt:
-        print("\nInterrupted; the same command goes on.", file=sys.stderr)
-        raise SystemExit(130) from None
+    runs.measure(wanted, arguments.parallel)
     found = list(wishes(runs, seeds))
-    measured = [one for run, _ in wanted for one in runs.of(run, seeds)]
+    measured = [runs.of(run, [seed])[0] for run, seed in wanted]
+    dates = sorted({one.date for one in measured})
     page.write(
         "aerotp-kernel.md",
         {"aerotp-kernel": picture(found)},
@@ -486,10 +491,10 @@ def main() -> None:
         met=sum(wish.is_met for wish in found),
         wishes=len(found),
         commits=", ".join(sorted({one.commit for one in measured})),
-        dates=" to ".join(sorted({one.date for one in measured})[:: max(1, len({one.date for one in measured}) - 1)]),
+        dates=dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
         late=max(one.late_share for one in measured),
         worst=max(one.late_worst_s for one in measured) * 1e3,
-        repeated=sum(one.attempts > 1 for one in measured) // len(seeds),
+        repeated=sum(one.attempts > 1 for one in measured),
         load_least=min(one.load for one in measured),
         load_most=max(one.load for one in measured),
         parallel=arguments.parallel,

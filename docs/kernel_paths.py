@@ -1,7 +1,8 @@
-"""Paths between network namespaces of this machine, for `aerotp_kernel.py`: the kernel's tbf, and the example `relay` of farlink.
+"""Paths between network namespaces of this machine, for `aerotp_kernel.py`: the kernel's tbf, and the example `relay`.
 
-Three namespaces make a path: ``near`` sends, ``router`` forwards what it gets into a TUN device, ``far`` receives from another one. The
-relay carries packets between both devices; a tbf, if there is one, stands before the first. There is no way to other networks.
+Three namespaces make a path: ``near`` sends, ``router`` forwards what it gets into a TUN device, ``far`` receives from another
+one. The relay carries packets between both devices; a tbf, if there is one, stands before the first. There is no way to other
+networks.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ RELAY_PRIORITY, END_PRIORITY = 50, 20
 
 
 class UnusableError(Exception):
-    """This machine cannot run the paths: what is missing, and what to do."""
+    """What this machine lacks to run the paths, and what to do."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -110,9 +111,11 @@ def check_machine() -> None:
         raise UnusableError(f"this kernel's TCP has no {', '.join(absent)}", f"modprobe tcp_{absent[0]}")
     name = f"{PREFIX}{os.getpid()}-check"
     try:
-        run("ip", "netns", "add", name)
-        run("ip", "-n", name, "tuntap", "add", "dev", "tun", "mode", "tun")
-        run("tc", "-n", name, "qdisc", "add", "dev", "tun", "root", "tbf", "rate", "1mbit", "burst", "3200", "limit", "6000")
+        output_of("ip", "netns", "add", name)
+        output_of("ip", "-n", name, "tuntap", "add", "dev", "tun", "mode", "tun")
+        output_of(
+            "tc", "-n", name, "qdisc", "add", "dev", "tun", "root", "tbf", "rate", "1mbit", "burst", "3200", "limit", "6000"
+        )
     except subprocess.CalledProcessError as error:
         raise UnusableError(f"this machine makes no paths: {error.stderr.strip()}", "run it outside of a container") from None
     finally:
@@ -121,14 +124,14 @@ def check_machine() -> None:
 
 def remove_leftovers() -> None:
     """Remove the namespaces of programs that were killed before they could."""
-    for line in run("ip", "netns", "list").splitlines():
+    for line in output_of("ip", "netns", "list").splitlines():
         name = line.split()[0]
         owner = name.removeprefix(PREFIX).split("-")[0]
         if name.startswith(PREFIX) and owner.isdecimal() and not Path(f"/proc/{owner}").exists():
-            run("ip", "netns", "del", name)
+            output_of("ip", "netns", "del", name)
 
 
-def run(*command: str) -> str:
+def output_of(*command: str) -> str:
     """Output of a command that succeeds."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -145,7 +148,7 @@ class Samples:
 
     def at(self, unix_s: float, *keys: str) -> float:
         """A count at a time, between those of two lines; 0 before it is first told."""
-        points = [(line["unix_s"], self._count(line, keys)) for line in self.lines if "unix_s" in line]
+        points = [(float(line["unix_s"]), self._count(line, keys)) for line in self.lines if "unix_s" in line]
         for (before_s, before), (after_s, after) in itertools.pairwise(points):
             if before_s <= unix_s <= after_s:
                 return before + (after - before) * (unix_s - before_s) / (after_s - before_s)
@@ -217,7 +220,8 @@ class KernelPath:
         """What a program that has ended too early had to say."""
         for name, process in self._started.items():
             if process.poll() not in (None, 0):
-                return f"{name} ended with {process.returncode}: {(self.folder / f'{name}.err').read_text(encoding='utf-8').strip()}"
+                said = (self.folder / f"{name}.err").read_text(encoding="utf-8").strip()
+                return f"{name} ended with {process.returncode}: {said}"
         return None
 
     def is_running(self, name: str) -> bool:
@@ -226,12 +230,12 @@ class KernelPath:
 
     def dropped_before_relay(self) -> int:
         """Packets that did not reach the relay although there was no queue before it: it read too late."""
-        [link] = json.loads(run("ip", "-n", self.router, "-s", "-j", "link", "show", "dev", "in"))
+        [link] = json.loads(output_of("ip", "-n", self.router, "-s", "-j", "link", "show", "dev", "in"))
         return int(link["stats64"]["tx"]["dropped"])
 
     def _make(self) -> None:
         for name in (self.near, self.router, self.far):
-            run("ip", "netns", "add", name)
+            output_of("ip", "netns", "add", name)
             self._set(name, "ipv6/conf/all/disable_ipv6", "1")
             self._set(name, "ipv4/tcp_ecn", "1" if self._place.ecn else "0")
         self._ip(self.near, "link add east type veth peer name west netns", self.router)
@@ -245,8 +249,8 @@ class KernelPath:
         for device in ("in", "out"):
             self._ip(self.router, f"tuntap add dev {device} mode tun")
         every = ("--every", "0.5", "--seed", f"{self._seed}")
-        command = (self._programs / "relay", "in", "out", *self._place.relay_options, *every)
-        self.relay = self.start(self.router, *command, name="relay", priority=RELAY_PRIORITY)
+        command = ["in", "out", *self._place.relay_options, *every]
+        self.relay = self.start(self.router, self._programs / "relay", *command, name="relay", priority=RELAY_PRIORITY)
         for _ in self._patiently("the relay does not start"):
             if self.relay.stat().st_size > 0:
                 break
@@ -258,7 +262,7 @@ class KernelPath:
         self._ip(self.router, "route add 198.18.1.0/24 dev in")
         if self._place.tbf_bytes is not None:
             tbf = f"tbf rate {self._place.rate_bps:.0f} burst {BURST_BYTES} limit {self._place.tbf_bytes}"
-            run("tc", "-n", self.router, *f"qdisc add dev in root {tbf}".split())
+            output_of("tc", "-n", self.router, *f"qdisc add dev in root {tbf}".split())
 
     def _patiently(self, what: str) -> Iterator[None]:
         """Yield until ten seconds are over or a program has ended."""
@@ -271,8 +275,8 @@ class KernelPath:
 
     @staticmethod
     def _ip(namespace: str, words: str, *more: str) -> None:
-        run("ip", "-n", namespace, *words.split(), *more)
+        output_of("ip", "-n", namespace, *words.split(), *more)
 
     @staticmethod
     def _set(namespace: str, key: str, value: str) -> None:
-        run("ip", "netns", "exec", namespace, "sh", "-c", f"echo {value} > /proc/sys/net/{key}")
+        output_of("ip", "netns", "exec", namespace, "sh", "-c", f"echo {value} > /proc/sys/net/{key}")
