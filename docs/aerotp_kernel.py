@@ -42,7 +42,7 @@ AEROTP = ("alone", "friendly", "learnt")
 BDP_PACKETS = 42
 
 # A run is disturbed if more than this share of its packets left the relay more than a millisecond late; so often it is tried.
-LATE_SHARE, ATTEMPTS = 0.005, 3
+LATE_SHARE, ATTEMPTS = 0.01, 3
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ PACKET_BYTES = 1500
 # Beyond one packet, so that a timer that is late by less than a packet takes nothing from the rate.
 BURST_BYTES = 3200
 CONTROLS = ("cubic", "reno", "bbr")
+# Where programs write: who writes to a disk that others use may wait for tens of milliseconds.
+MEMORY = Path("/dev/shm")
 # Priorities among the programs that do not wait for each other, above all usual ones.
 RELAY_PRIORITY, END_PRIORITY = 50, 20
 
@@ -177,7 +179,7 @@ class KernelPath:
         self.near, self.router, self.far = (f"{stem}-{part}" for part in ("near", "router", "far"))
         self._place, self._programs, self._seed = place, programs, seed
         self._started: dict[str, subprocess.Popen[bytes]] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=MEMORY if MEMORY.is_dir() else None)
         self.folder = Path(self._folder.name)
 
     def __enter__(self) -> Self:
