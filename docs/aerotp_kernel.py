@@ -360,13 +360,14 @@ def _beside(cell: Cell, measured: list[list[Flow]], runs: Runs, seeds: Sequence[
         return
     least = 0.2 if cell.control == "learnt" else 0.35 if cell.place.queue_packets == 2 else 0.6
     yield Wish(cell, "a neighbour / N(x)", kept, least)
+    cubic_bps = _mean(flows[0].goodput_bps for flows in instead["cubic"])
+    if cell.neighbours[0] == "bbr":  # BBRv1 leaves no other flow its share
+        yield Wish(cell, "own / CUBIC's in its place", own_bps / cubic_bps, 1.0)
+        return
     share = own_bps / cell.share_bps
     yield Wish(cell, "own / equal share, at least", share, 0.5)
-    cubic_bps = _mean(flows[0].goodput_bps for flows in instead["cubic"])
     if cell.control == "friendly":
         yield Wish(cell, "own / equal share, at most", share, max(2.0, 2 * cubic_bps / cell.share_bps), is_most=True)
-    if cell.neighbours[0] == "bbr":
-        yield Wish(cell, "own / CUBIC's in its place", own_bps / cubic_bps, 1.0)
 
 
 def _mean(values: Iterator[float]) -> float:
