@@ -322,10 +322,9 @@ def wishes(runs: Runs, seeds: Sequence[int]) -> Iterator[Wish]:
     for cell in cells():
         measured = [one.flows for one in runs.of(cell.runs[0], seeds)]
         if cell.file_bytes is not None:
+            sent = max(flows[0].sent for flows in measured)
             needed = cell.file_bytes / (PACKET_BYTES - OVERHEAD_BYTES)
-            yield Wish(
-                cell, "datagrams per one that is needed", max(flows[0].sent for flows in measured) / needed, 1.2, is_most=True
-            )
+            yield Wish(cell, "datagrams per one that is needed", sent / needed, 2.0, is_most=True)
         elif not cell.neighbours:
             yield from _alone(cell, [flows[0] for flows in measured])
         else:
@@ -414,7 +413,7 @@ def picture(found: list[Wish]) -> Figure:
     """Each wanted figure over its limit."""
     from farlink.plot.style import new_figure
 
-    figure, (axes,) = new_figure(7.6)
+    figure, (axes,) = new_figure()
     numbers = {cell: number for number, cell in enumerate(cells(), 1)}
     kinds = {
         "AeroTP's goodput alone": "goodput / C(1-p)",
