@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_request_is_as_long_as_the_kernel_takes_it_for() {
         assert_eq!(size_of::<Request>(), 40);
-        assert_eq!(SET_DEVICE as u32, 0x4004_54ca, "TUNSETIFF");
+        assert_eq!(SET_DEVICE, 0x4004_54ca, "TUNSETIFF");
     }
 
     #[test]
