@@ -13,6 +13,7 @@ from tests.conftest import ROOT
 PROGRAMS = {
     "../design/tuning.md": ["tuning_bursts"],
     "../guides/tuning.md": ["tuning_paths"],
+    "aerotp-kernel.md": ["aerotp_kernel"],
     "aerotp-neighbours.md": ["aerotp_neighbours"],
     "arq.md": ["arq"],
     "bundles.md": ["bundles", "bundle_late", "cellular_values"],

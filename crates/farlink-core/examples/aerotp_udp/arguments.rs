@@ -1,7 +1,8 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use farlink_core::protocol::aerotp::{AerotpConfig, RateControl};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
@@ -9,7 +10,7 @@ use farlink_core::units::{BitRate, Count, PositiveSeconds};
 use crate::Failure;
 
 pub(crate) const HELP: &str = "\
-Moves a file between two processes with AeroTP over UDP, on this machine.
+Moves a file between two processes with AeroTP over UDP, on this machine or between network namespaces.
 
 Usage:
   aerotp_udp receive ADDRESS FILE [options]   wait at ADDRESS and write FILE
@@ -22,11 +23,16 @@ Options:
   --buffer B    bytes that the receiver keeps, and that may be under way (1.2e5)
   --files N     receive from so many senders, at once or not, into FILE.1, FILE.2, ... (1)
   --wait S      give up when the peer is silent for so long (10)
+  --ecn         send ECN-capable packets and follow the marks of routers
+  --report S    print a line of JSON with what was moved and sent, so often in seconds
   -h, --help    this text
 
 Example, in two windows:
   aerotp_udp receive 127.0.0.1:4000 copy.bin
   aerotp_udp send file.bin 127.0.0.1:4000 --drop 0.05
+
+There is no security yet. Addresses are therefore those of this machine (127.0.0.0/8), or those that are set aside for measurements and
+not routed in the internet (198.18.0.0/15, RFC 2544), as between network namespaces.
 ";
 
 /// How the rate is found.
@@ -66,6 +72,9 @@ pub(crate) struct Arguments {
     buffer: f64,
     wait: f64,
     files: f64,
+    ecn: bool,
+    /// Time between two lines of counts.
+    pub(crate) report: Option<Duration>,
 }
 
 impl Arguments {
@@ -84,6 +93,7 @@ impl Arguments {
             rate_bps: Some(BitRate::new(self.rate).expect("checked")),
             rate_control: Some(self.control.rate),
             alone: Some(self.control.is_alone),
+            ecn: self.ecn,
             mack_timeout_s: seconds(0.002),
             receive_buffer_bytes: Some(count(self.buffer)),
             initial_rto_s: seconds(0.2),
@@ -95,16 +105,21 @@ impl Arguments {
     }
 }
 
+/// The value of `--report` where it is not given.
+const NO_REPORT: f64 = 0.0;
+
 /// Parses the arguments; `None` if they ask for help.
 pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Failure> {
     let mut places = Vec::new();
     let mut control = Control { rate: RateControl::Fixed, is_alone: false };
+    let mut ecn = false;
     let mut values = [
         ("--drop", 0.0, 0.0, 0.9),
         ("--rate", 1e9, 1e4, 1e11),
         ("--buffer", 1.2e5, 1e4, 1e9),
         ("--wait", 10.0, 0.1, 1e5),
         ("--files", 1.0, 1.0, 100.0),
+        ("--report", NO_REPORT, 0.01, 1e6),
     ];
     let mut words = words.peekable();
     if words.peek().is_none() {
@@ -116,6 +131,10 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
         }
         if !word.starts_with("--") {
             places.push(word);
+            continue;
+        }
+        if word == "--ecn" {
+            ecn = true;
             continue;
         }
         if word == "--control" {
@@ -133,7 +152,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
         *value = text.parse().ok().filter(|value| (*least..=*most).contains(value)).ok_or_else(|| {
             Failure::new(
                 format!("{name} {text} is no number from {least:e} to {most:e}"),
-                format!("as in {name} {value}"),
+                format!("as in {name} {}", if *value == NO_REPORT { 1.0 } else { *value }),
             )
         })?;
     }
@@ -146,17 +165,26 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
             return Err(Failure::new(what, "give `send FILE ADDRESS` or `receive ADDRESS FILE`"));
         }
     };
-    let [drop, rate, buffer, wait, files] = values.map(|(_, value, ..)| value);
-    Ok(Some(Arguments { command, drop, rate, control, buffer, wait, files }))
+    let [drop, rate, buffer, wait, files, report] = values.map(|(_, value, ..)| value);
+    let report = (report != NO_REPORT).then(|| Duration::from_secs_f64(report));
+    Ok(Some(Arguments { command, drop, rate, control, buffer, wait, files, ecn, report }))
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {
     let remedy = "give one of this machine, as 127.0.0.1:4000";
     let address: SocketAddr =
         text.parse().map_err(|_| Failure::new(format!("{text} is no address with a port"), remedy))?;
-    if !address.ip().is_loopback() || !address.is_ipv4() {
-        let what = format!("{address} is not on this machine's 127.0.0.0/8, and there is no security yet");
-        return Err(Failure::new(what, remedy));
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_loopback() || is_for_measurements(ip) => Ok(address),
+        _ => {
+            let what = format!("{address} is not on this machine's 127.0.0.0/8, and there is no security yet");
+            Err(Failure::new(what, remedy))
+        }
     }
-    Ok(address)
+}
+
+/// Whether an address is one of 198.18.0.0/15, which is not routed in the internet.
+fn is_for_measurements(ip: Ipv4Addr) -> bool {
+    let [first, second, ..] = ip.octets();
+    first == 198 && second & 0xfe == 18
 }

@@ -1,16 +1,18 @@
 //! Drives endpoints over a socket in real time: datagrams in and out, and deadlines.
 
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use farlink_core::endpoint::Ecn;
 use farlink_core::protocol::aerotp::Segment;
 use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment_into};
 use farlink_core::wire::ipv4::MAX_BYTES;
 use farlink_core::{OriginShift, Rx, Time, Transmit};
+use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -68,7 +70,8 @@ impl fmt::Display for Account {
 
 pub(crate) struct Driver<P> {
     socket: UdpSocket,
-    is_connected: bool,
+    /// Sends and receives with the ECN bits of the IP header.
+    datagrams: UdpSocketState,
     pub(crate) party: P,
     clock: Clock,
     drop: Dropper,
@@ -77,6 +80,7 @@ pub(crate) struct Driver<P> {
     finished: Option<Instant>,
     is_peer_gone: bool,
     pub(crate) account: Account,
+    report: Option<Duration>,
 }
 
 /// Longer than any segment of this program.
@@ -92,12 +96,12 @@ const LONGEST_CLOSING: Duration = Duration::from_secs(3);
 const CATCH_UP: Time = Time::from_millis(5);
 
 impl<P: Party> Driver<P> {
-    pub(crate) fn new(socket: UdpSocket, party: P, drop: f64) -> Result<Self, Failure> {
-        let is_connected = socket.peer_addr().is_ok();
+    pub(crate) fn new(socket: UdpSocket, party: P, drop: f64, report: Option<Duration>) -> Result<Self, Failure> {
+        let datagrams = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(|error| broken(&error))?;
         socket.set_nonblocking(true).map_err(|error| broken(&error))?;
         Ok(Driver {
             socket,
-            is_connected,
+            datagrams,
             party,
             clock: Clock::new(),
             drop: Dropper { state: unix_micros() | 1, below: (drop * 2_f64.powi(32)) as u64 },
@@ -106,6 +110,7 @@ impl<P: Party> Driver<P> {
             finished: None,
             is_peer_gone: false,
             account: Account::default(),
+            report,
         })
     }
 
@@ -123,6 +128,7 @@ impl<P: Party> Driver<P> {
     ) -> Result<Ended, Failure> {
         let mut buffer = vec![0; LARGEST_DATAGRAM];
         let mut told = Instant::now();
+        let mut reported = Instant::now();
         let mut closed: Option<Instant> = None;
         loop {
             if let Some(by) = self.clock.move_origin() {
@@ -150,9 +156,20 @@ impl<P: Party> Driver<P> {
                 told = Instant::now();
                 progress(self.party.moved_bytes(), self.party.size());
             }
+            if let Some(every) = self.report.filter(|every| reported.elapsed() >= *every) {
+                reported += every;
+                self.print_report();
+            }
             self.wait()?;
             while self.receive(&mut buffer)? {}
         }
+    }
+
+    /// A line of JSON with the counts so far.
+    fn print_report(&self) {
+        let (moved, Account { sent, received, .. }) = (self.party.moved_bytes(), self.account);
+        let unix_s = unix_micros() as f64 / 1e6;
+        println!("{{\"unix_s\": {unix_s:.6}, \"moved_bytes\": {moved}, \"sent\": {sent}, \"received\": {received}}}");
     }
 
     /// Handles the deadlines that have passed, at the time of each.
@@ -183,8 +200,14 @@ impl<P: Party> Driver<P> {
             let outside = Outside { ecn: transmit.ecn, ..Outside::default() };
             let encoded = encode_segment_into(&transmit.packet, &outside, &mut self.out);
             if let Ok(bytes) = encoded {
-                let bytes = &self.out[..bytes];
-                let sent = if self.is_connected { self.socket.send(bytes) } else { self.socket.send_to(bytes, to) };
+                let datagram = quinn_udp::Transmit {
+                    destination: to,
+                    ecn: to_codepoint(transmit.ecn),
+                    contents: &self.out[..bytes],
+                    segment_size: None,
+                    src_ip: None,
+                };
+                let sent = self.datagrams.try_send(UdpSockRef::from(&self.socket), &datagram);
                 // A datagram that the socket refuses counts as lost.
                 if let Err(error) = sent {
                     self.is_peer_gone |= error.kind() == ErrorKind::ConnectionRefused;
@@ -208,26 +231,37 @@ impl<P: Party> Driver<P> {
         }
     }
 
-    /// Receives a datagram from the socket; returns whether there was one.
+    /// Receives what the socket has next, a datagram or several that the kernel has put together; returns whether there was any.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
-        let (bytes, from) = match self.socket.recv_from(buffer) {
-            Ok(received) => received,
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => return Ok(false),
+        let mut meta = [RecvMeta::default()];
+        let received = self.datagrams.recv(UdpSockRef::from(&self.socket), &mut [IoSliceMut::new(buffer)], &mut meta);
+        if let Err(error) = received {
+            return match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(false),
                 ErrorKind::ConnectionRefused => {
                     self.is_peer_gone = true;
-                    return Ok(false);
+                    Ok(false)
                 }
-                _ => return Err(broken(&error)),
-            },
-        };
-        self.account.received += 1;
+                _ => Err(broken(&error)),
+            };
+        }
+        let [RecvMeta { addr: from, len, stride, ecn, .. }] = meta;
         let now = self.clock.now();
-        match decode_segment::<Bytes>(&Bytes::copy_from_slice(&buffer[..bytes])) {
+        for datagram in buffer[..len].chunks(stride.max(1)) {
+            self.handle_datagram(now, from, datagram, ecn);
+        }
+        Ok(true)
+    }
+
+    fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &[u8], ecn: Option<EcnCodepoint>) {
+        self.account.received += 1;
+        match decode_segment::<Bytes>(&Bytes::copy_from_slice(datagram)) {
             Ok(arrived) => {
                 self.is_peer_gone = false;
                 self.first_heard.get_or_insert_with(Instant::now);
-                let rx = Rx { ecn: arrived.outside.ecn, integrity: arrived.integrity };
+                // A mark in either header is a mark.
+                let ecn = if ecn == Some(EcnCodepoint::Ce) { Ecn::Congestion } else { arrived.outside.ecn };
+                let rx = Rx { ecn, integrity: arrived.integrity };
                 self.party.handle_packet(now, from, &arrived.segment, rx);
             }
             Err(why) => {
@@ -235,7 +269,15 @@ impl<P: Party> Driver<P> {
                 self.account.refused[place.expect("all are listed")] += 1;
             }
         }
-        Ok(true)
+    }
+}
+
+fn to_codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotCapable => None,
+        Ecn::Capable0 => Some(EcnCodepoint::Ect0),
+        Ecn::Capable1 => Some(EcnCodepoint::Ect1),
+        Ecn::Congestion => Some(EcnCodepoint::Ce),
     }
 }
 

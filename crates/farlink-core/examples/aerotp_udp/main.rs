@@ -8,7 +8,7 @@
 //! aerotp_udp receive 127.0.0.1:4000 copy --files 3
 //! ```
 //!
-//! There is no security yet, so it talks to this machine only.
+//! There is no security yet, so it talks to this machine only, and between network namespaces.
 
 #![expect(clippy::disallowed_methods, reason = "who drives sockets has a clock")]
 
@@ -85,7 +85,8 @@ fn run(arguments: &Arguments) -> Result<Ended, Failure> {
     match &arguments.command {
         Command::Send { file, to } => {
             let file = Outgoing::open(file)?;
-            let socket = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+            let own = if to.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+            let socket = bind(SocketAddr::from((own, 0)))?;
             socket.connect(to).map_err(|error| unusable(*to, &error))?;
             let party = Sending::new(&config, random, *to, file);
             transfer(arguments, socket, party, &is_interrupted).map(|(ended, _)| ended)
@@ -131,7 +132,7 @@ fn transfer<P: Party>(
     is_interrupted: &AtomicBool,
 ) -> Result<(Ended, P), Failure> {
     let started = Instant::now();
-    let mut driver = Driver::new(socket, party, arguments.drop)?;
+    let mut driver = Driver::new(socket, party, arguments.drop, arguments.report)?;
     let is_terminal = std::io::stderr().is_terminal();
     let ended = driver.run(is_interrupted, |bytes, of| {
         if is_terminal {
