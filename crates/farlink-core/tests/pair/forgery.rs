@@ -308,7 +308,7 @@ fn there_and_back(segment: &Segment<Bytes>) {
     assert_eq!((tag, mode, class), (segment.tag, segment.mode, segment.class));
     assert_eq!((sequence, timestamp, repair), (segment.sequence, segment.timestamp, segment.repair));
     assert_eq!((fec_words, arrived.integrity), (segment.fec_words, Integrity::Intact));
-    let mack = segment.mack.map(|mack| Mack { held: mack.held.min((1 << 29) - 1), ..mack });
+    let mack = segment.mack.map(|mack| Mack { held: mack.held.min((1 << 28) - 1), ..mack });
     assert_eq!(arrived.segment.mack, mack);
     if mack.is_none() {
         assert_eq!(arrived.segment.payload, segment.payload);

@@ -50,7 +50,7 @@ use farlink_fec::crc::crc_32_iso_hdlc;
 
 use crate::endpoint::{Ecn, Integrity};
 use crate::payload::Payload;
-use crate::protocol::aerotp::{Fec, Flags, Segment};
+use crate::protocol::aerotp::{Fec, Flags, Mack, Segment};
 
 use super::{Codec, Decoded, EncodeError, Envelope, TooLong, WirePayload, Writer, ipv4, within, within_ipv4};
 
@@ -197,7 +197,10 @@ fn read<D: WirePayload>(bytes: &Bytes, form: Form) -> Result<Arrived<D>, Refusal
         _ => Integrity::PayloadDamaged,
     };
     if segment.flags.has(Flags::MACK) {
-        segment.mack = Some(list::read(segment.sequence, &body).ok_or(Refusal::Field)?);
+        let list = list::read(segment.sequence, &body);
+        // Damage may leave no list, and counts all the same.
+        let is_damaged = integrity == Integrity::PayloadDamaged;
+        segment.mack = Some(list.or(is_damaged.then(Mack::default)).ok_or(Refusal::Field)?);
     } else {
         segment.payload = D::from_wire(body);
     }
