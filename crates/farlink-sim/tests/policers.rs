@@ -75,6 +75,17 @@ fn an_ample_policer_changes_nothing() {
     assert_eq!(format!("{:?}", first(&plain)), format!("{:?}", first(&policed)));
 }
 
+/// A policer on the second hop, before a fast link: at the first one, a sender is told of the rate of the link.
+fn behind(policer: Value, round_trip_s: f64, transport: &Value) -> Value {
+    let wan = json!({ "rate_bps": 1e9, "delay_s": round_trip_s / 2.0 - 0.001, "policer": policer });
+    scenario(&[
+        ("link", Value::Null),
+        ("path", json!(["lan", "wan"])),
+        ("hop", json!({ "lan": { "rate_bps": 1e9, "delay_s": 0.001 }, "wan": wan })),
+        ("transport.tcp", transport.clone()),
+    ])
+}
+
 /// Windows of packets, paced rates and estimates of bandwidth find a policer without being told of it.
 #[test]
 fn senders_find_the_rate_of_a_policer() {
@@ -83,22 +94,29 @@ fn senders_find_the_rate_of_a_policer() {
         json!({ "kind": "tcp", "variant": "sack", "congestion_control": "bbr3" }),
         json!({ "kind": "aerotp", "alone": true }),
     ] {
-        let policed = scenario(&[
-            ("duration_s", 60.into()),
-            ("measure", json!({ "warmup_s": 20 })),
-            ("link", json!({ "rate_bps": 1e8, "delay_s": 0.02 })),
-            ("link.policer", json!({ "rate_bps": 4e6, "burst_bytes": 30_000 })),
-            ("transport.tcp", transport.clone()),
-        ]);
-        // At the first hop a sender is told of the link, so that another stands before it.
-        let mut path = policed;
-        let link = path["link"].take();
-        set(&mut path, "link", Value::Null);
-        path["path"] = json!(["lan", "wan"]);
-        path["hop"] = json!({ "lan": { "rate_bps": 1e9, "delay_s": 0.001 }, "wan": link });
-        let rows = run(&path, 1).rows;
-        let goodput_bps = real(&rows, "goodput_bps")[0];
+        let mut policed = behind(json!({ "rate_bps": 4e6, "burst_bytes": 30_000 }), 0.042, &transport);
+        set(&mut policed, "duration_s", 60.into());
+        set(&mut policed, "measure", json!({ "warmup_s": 20 }));
+        let goodput_bps = real(&run(&policed, 1).rows, "goodput_bps")[0];
         assert!((0.4 * 4e6..=4e6 + 30_000.0 * 8.0 / 40.0).contains(&goodput_bps), "{goodput_bps} {transport}");
+    }
+}
+
+/// A policer passes the beginning of a burst at the speed of a fast link. AeroTP took that for the rate of the bottleneck, sent 200 Mb/s
+/// and more over 60 round trips, and lost 0.96 of it. `[P6]`
+#[test]
+fn a_learnt_rate_does_not_run_away_behind_a_policer() {
+    for round_trip_s in [0.05, 0.5] {
+        for control in [json!({ "alone": true }), json!({ "alone": false }), json!({ "rate_control": "friendly" })] {
+            let mut transport = json!({ "kind": "aerotp", "rate_control": "learnt" });
+            transport.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
+            let mut policed = behind(json!({ "rate_bps": 1e7, "burst_bytes": 7500 }), round_trip_s, &transport);
+            set(&mut policed, "duration_s", (60.0 * round_trip_s).into());
+            let flow = first(&policed);
+            let lost = flow.lost_packets as f64 / flow.sent_packets as f64;
+            let goodput_bps = flow.delivered_bytes as f64 * 8.0 / (60.0 * round_trip_s);
+            assert!(lost < 0.25 && goodput_bps > 4e6, "{lost} {goodput_bps} {round_trip_s} s {transport}");
+        }
     }
 }
 
