@@ -65,6 +65,12 @@ SECTIONS = (
     ("A hop", "Hop", "link", "Table `[link]`, a path of one hop, or `[hop.NAME]` for each name of `path`."),
     ("The way back", "Return", "link.return", "Table `[link.return]` or `[hop.NAME.return]`."),
     (
+        "A policer",
+        "PolicerConfig",
+        "link.policer",
+        "Table `policer` of a hop. [Where it stands](../concepts/packet-engine.md#what-a-hop-does).",
+    ),
+    (
         "Gateways at the ends of a hop",
         "Gateway",
         "hop.NAME.gateway",

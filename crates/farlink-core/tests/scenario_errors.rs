@@ -90,6 +90,25 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         "a queue that is full before it marks on the way back",
         &[("loss = 1e-3", "loss = 0\n[link.return]\nqueue_bytes = 5e3\necn_threshold_bytes = 6e3")],
     ),
+    ("a policer without a burst", &[("queue_bytes = 100_000", "policer = { rate_bps = 1e6 }")]),
+    ("a burst in packets", &[("queue_bytes = 100_000", "policer = { rate_bps = 1e6, burst_packets = 5 }")]),
+    ("a policer that passes nothing", &[("queue_bytes = 100_000", "policer = { rate_bps = 0, burst_bytes = 7500 }")]),
+    (
+        "a burst that is shorter than a packet",
+        &[("queue_bytes = 100_000", "policer = { rate_bps = 1e6, burst_bytes = 1039 }")],
+    ),
+    (
+        "a burst that is shorter than a datagram",
+        &[
+            ("queue_bytes = 100_000", "policer = { rate_bps = 1e6, burst_bytes = 700 }"),
+            ("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"udp\""),
+            ("kind = \"bulk\"", "kind = \"cbr\", rate_bps = 1e5, payload_bytes = 673"),
+        ],
+    ),
+    (
+        "a policer of the way back",
+        &[("loss = 1e-3", "loss = 0\n[link.return]\npolicer = { rate_bps = 1e6, burst_bytes = 7500 }")],
+    ),
     ("a class that is none", &[("[flow.bulk]", "[flow.bulk]\nclass = 8")]),
     ("half a class", &[("[flow.bulk]", "[flow.bulk]\nclass = 0.5")]),
     ("a service that is none", &[("queue_bytes = 100_000", "service = \"priority\"")]),

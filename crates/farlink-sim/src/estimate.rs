@@ -102,7 +102,7 @@ pub(crate) fn of_fluid(flows: impl Iterator<Item = usize>, threads: usize) -> Es
 /// The cost of one run of a scenario.
 fn of_run(setup: &Setup) -> Run {
     let duration_s = if setup.duration == Time::NEVER { f64::INFINITY } else { setup.duration.as_secs_f64() };
-    let slowest_bps = setup.forward.iter().map(|hop| hop.most_bps()).fold(f64::INFINITY, f64::min);
+    let slowest_bps = slowest_bps(setup, duration_s);
     let round_trip_s =
         setup.forward.iter().chain(&setup.back).map(|hop| hop.delay.longest().as_secs_f64()).sum::<f64>();
     let flows: Vec<Offer> =
@@ -188,7 +188,7 @@ impl Offer {
         };
         let mut ns = self.connections * CONNECTION_NS + self.messages * MESSAGE_NS + sent * endpoint;
         let mut bytes = self.connections * CONNECTION_BYTES;
-        let slowest_bps = setup.forward.iter().map(|hop| hop.most_bps()).fold(f64::INFINITY, f64::min);
+        let slowest_bps = slowest_bps(setup, duration_s);
         let windows = self.connections * self.pace.window_bytes / self.pace.payload_bytes;
         if bursts(&flow.transport, setup) {
             ns += windows * LINK_NS;
@@ -196,6 +196,7 @@ impl Offer {
         }
         let mut left = sent;
         for hop in &setup.forward {
+            left = left.min(hop.policed_bps(duration_s) * duration_s / (8.0 * wire_bytes));
             let carried = (hop.most_bps() * duration_s / (8.0 * wire_bytes)).min(left);
             let waits = match hop.limit {
                 // Nothing is ever dropped: the window grows with each acknowledgement, up to its maximum.
@@ -214,6 +215,12 @@ impl Offer {
         ns += back * (endpoint + setup.back.iter().map(|hop| link_ns(hop, 40.0)).sum::<f64>());
         (ns, bytes)
     }
+}
+
+/// The most that a forward hop passes on average over a run, bit/s: the least of all hops.
+fn slowest_bps(setup: &Setup, duration_s: f64) -> f64 {
+    let of_hop = |hop: &HopSetup| hop.most_bps().min(hop.policed_bps(duration_s));
+    setup.forward.iter().map(of_hop).fold(f64::INFINITY, f64::min)
 }
 
 /// Whether a whole window is sent at once. This applies to Hybla, which grows by 2^(round trip / RTT0) packets per

@@ -81,8 +81,18 @@ struct Observer {
     /// The flow of each observation, as the engine counts them.
     flows: Vec<u32>,
     pcap: Option<PcapWriter>,
-    /// Last recorded state per flow, so that only changes are stored, and the highest position sent with its offset.
-    last: Vec<(Probe, Option<(u32, i64)>)>,
+    /// Last recorded state per flow, so that only changes are stored.
+    last: Vec<Last>,
+}
+
+/// What was last recorded of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    probe: Probe,
+    /// The highest position sent, with its offset.
+    highest: Option<(u32, i64)>,
+    sent_packets: u64,
+    dropped_packets: u64,
 }
 
 impl Observer {
@@ -95,7 +105,7 @@ impl Observer {
         }
     }
 
-    fn last(&mut self, flow: u32) -> &mut (Probe, Option<(u32, i64)>) {
+    fn last(&mut self, flow: u32) -> &mut Last {
         let index = flow as usize;
         if self.last.len() <= index {
             self.last.resize(index + 1, Default::default());
@@ -114,7 +124,7 @@ impl Tracer for Observer {
         {
             // Offsets count from the stream's first byte, as acknowledged positions do; sequence positions start anywhere and
             // wrap. The highest position so far distinguishes a retransmission from a first transmission.
-            let highest = &mut self.last(flow).1;
+            let highest = &mut self.last(flow).highest;
             let (offset, is_new) = match *highest {
                 None => (0, true),
                 Some((last, offset)) => {
@@ -138,7 +148,7 @@ impl Tracer for Observer {
             return;
         }
         let probe = probe();
-        let last = std::mem::replace(&mut self.last(flow).0, probe);
+        let last = std::mem::replace(&mut self.last(flow).probe, probe);
         let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
         let bytes = |count: Option<u64>| count.map(|count| count as f64);
         for (quantity, before, after) in [
@@ -152,6 +162,20 @@ impl Tracer for Observer {
         ] {
             if let Some(value) = after.filter(|_| before != after) {
                 self.record(flow, quantity, now, value);
+            }
+        }
+    }
+
+    fn packets(&mut self, now: Time, flow: u32, sent: u64, dropped: u64) {
+        if self.wanted.is_empty() || flow == UNTRACED {
+            return;
+        }
+        let last = self.last(flow);
+        let before =
+            (std::mem::replace(&mut last.sent_packets, sent), std::mem::replace(&mut last.dropped_packets, dropped));
+        for (quantity, before, after) in [("sent_packets", before.0, sent), ("dropped_packets", before.1, dropped)] {
+            if before != after {
+                self.record(flow, quantity, now, after as f64);
             }
         }
     }

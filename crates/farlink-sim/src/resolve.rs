@@ -105,6 +105,7 @@ fn resolve_direction(
             .prepare(traces)
             .map_err(|error| error.at(&within("delay_s.file")))?
             .later(direction.processing),
+        policer: direction.policer,
         limit: direction.queue,
         mark_from: direction.ecn_threshold,
         weights: direction.service.weights(),
@@ -140,6 +141,7 @@ fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup
         name: format!("{hop}.spool"),
         rate: rate.prepare(traces).map_err(refused)?,
         delay: DelaySetting::Constant(write).prepare(traces).map_err(refused)?,
+        policer: None,
         limit: QueueLimit::Unlimited,
         mark_from: QueueLimit::Unlimited,
         weights: None,

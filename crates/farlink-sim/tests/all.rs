@@ -31,6 +31,7 @@ mod intervals;
 mod long_paths;
 mod pcap;
 mod pieces;
+mod policers;
 mod possible;
 mod processing;
 mod quantities;

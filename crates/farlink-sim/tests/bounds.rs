@@ -239,6 +239,7 @@ fn rare() -> Vec<Value> {
     let cut = json!({ "lines": 2, "packets": "fragmented", "min_fragment_bytes": 100 });
     let links = [
         scenario(&[("link.channel", outage)]),
+        scenario(&[("link.policer", json!({ "rate_bps": 1e6, "burst_bytes": 15_000 }))]),
         scenario(&[("link.channel", bursts)]),
         scenario(&[("link.channel", losses)]),
         scenario(&[("link.coding", json!({ "ebn0_db": 5, "code": points }))]),

@@ -42,6 +42,10 @@ fn check(setup: &Setup, run: &RunResult) -> Result<(), TestCaseError> {
         // All arrived data passed the slowest hop before the end. A microsecond for rounding.
         let most = slowest_bps(setup) * (run.end.as_secs_f64() + 1e-6) / 8.0;
         prop_assert!(delivered as f64 <= most, "{} bytes, at most {}", delivered, most);
+        for policer in setup.forward.iter().filter_map(|hop| hop.policer) {
+            let most = policer.burst_bytes.get() + policer.rate_bps.get() * run.end.as_secs_f64() / 8.0;
+            prop_assert!(delivered as f64 <= most, "{} bytes, a policer passes {}", delivered, most);
+        }
         prop_assert_eq!(run.flows.iter().map(|flow| flow.return_bytes).sum::<u64>(), run.return_bytes);
     }
     Ok(())

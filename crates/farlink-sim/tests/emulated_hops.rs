@@ -176,7 +176,13 @@ fn hops() -> impl Strategy<Value = Value> {
         }
         json!({ "rate_bps": 9600, "delay_s": 0.5, "queue_packets": 40, "bundle": bundle })
     });
-    prop_oneof![links, bundles]
+    let policer = proptest::option::of((1e4..1e6, 1500_u64..20_000));
+    (prop_oneof![links, bundles], policer).prop_map(|(mut hop, policer)| {
+        if let Some((rate_bps, burst_bytes)) = policer {
+            hop["policer"] = json!({ "rate_bps": rate_bps, "burst_bytes": burst_bytes });
+        }
+        hop
+    })
 }
 
 proptest! {

@@ -13,10 +13,13 @@
 //!
 //! With the last two, a driver calls [`Hop::handle_timeout`] at the time of [`Hop::poll_timeout`], then [`Hop::poll`]
 //! until it returns `None`.
+//!
+//! In front of any of them there may be a policer, which drops the packets that exceed its rate and burst.
 
 mod bundled;
 mod class_queue;
 mod classes;
+mod policer;
 mod setup;
 mod watch;
 
@@ -26,11 +29,13 @@ use crate::rng::Rng;
 use crate::time::Time;
 
 pub use crate::link::QueueLimit;
+pub use policer::PolicerConfig;
 pub use setup::{BundleSetup, HopSetup};
 pub use watch::LinkWatch;
 
 use bundled::Bundled;
 use classes::Classes;
+use policer::Policer;
 
 /// Identifies a packet in a hop until [`Hop::poll`] returns its outcome. The number is then reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +86,10 @@ pub struct Hop {
     /// Latest arrival at the far end so far.
     last_arrival: Time,
     overtakes: bool,
+    policer: Option<Policer>,
     queue: Queue,
+    /// Packets go straight into the link's own queue.
+    is_link_alone: bool,
 }
 
 /// Where packets wait.
@@ -111,17 +119,16 @@ impl Hop {
             Some(_) => (QueueLimit::Unlimited, QueueLimit::Unlimited),
         };
         let link = Link::new(&setup.rate, &setup.delay, limit, &*setup.channel, rng, hop).marking(mark_from);
-        Hop { link, last_arrival: Time::ZERO, overtakes: setup.overtakes, queue }
+        let policer = setup.policer.map(Policer::new);
+        let is_link_alone = policer.is_none() && matches!(queue, Queue::Fifo);
+        Hop { link, last_arrival: Time::ZERO, overtakes: setup.overtakes, policer, queue, is_link_alone }
     }
 
-    /// The link, if it sends packets in order of arrival. Its [`send`](Link::send) then gives the same answer as
+    /// The link, if it takes all packets and sends them in order of arrival. Its [`send`](Link::send) then gives the same answer as
     /// [`Hop::send`], and the simulator's fast path avoids a branch.
     #[inline(always)]
     pub fn fifo(&mut self) -> Option<&mut Link> {
-        match self.queue {
-            Queue::Fifo => Some(&mut self.link),
-            _ => None,
-        }
+        if self.is_link_alone { Some(&mut self.link) } else { None }
     }
 
     /// A packet of `bytes` bytes and of a class arrives. `now` must not decrease from call to call. The class matters
@@ -130,6 +137,11 @@ impl Hop {
     /// # Panics
     /// If the hop serves classes and there is no such class.
     pub fn send(&mut self, now: Time, bytes: u32, class: usize) -> Entry {
+        if let Some(policer) = &mut self.policer
+            && !policer.passes(now, bytes)
+        {
+            return Entry::Sent(Verdict::Dropped);
+        }
         match &mut self.queue {
             Queue::Fifo => Entry::Sent(self.link.send(now, bytes)),
             Queue::Classes(classes) => classes.send(&mut self.link, now, bytes, class),
@@ -204,8 +216,8 @@ impl Hop {
         self.overtakes
     }
 
-    /// A train of equal packets arrives: [`Link::send_train`], if the hop sends in order of arrival and holds none
-    /// back. A count of 0 means that nothing was done.
+    /// A train of equal packets arrives: [`Link::send_train`], if the hop sends in order of arrival and neither
+    /// polices them nor holds any back. A count of 0 means that nothing was done.
     #[inline]
     pub fn send_train(&mut self, first: Time, gap: Time, count: u32, bytes: u32) -> (u32, Time, Time) {
         const NONE: (u32, Time, Time) = (0, Time::ZERO, Time::ZERO);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::QueueLimit;
+use super::{PolicerConfig, QueueLimit};
 use crate::bundle::{BundleConfig, LineConfig, LinkArq};
 use crate::channel::Prepared;
 use crate::link::setting::{PreparedDelay, PreparedRate};
@@ -18,6 +18,8 @@ pub struct HopSetup {
     pub rate: PreparedRate,
     /// One-way delay.
     pub delay: PreparedDelay,
+    /// The policer in front of the queue.
+    pub policer: Option<PolicerConfig>,
     /// Queue limit.
     pub limit: QueueLimit,
     /// Backlog from which on arriving packets are marked with congestion; unlimited if none is ever marked.
@@ -36,6 +38,12 @@ impl HopSetup {
     /// Mean rate in bit/s; of a bundle, as if all lines were always as fast as they ever are.
     pub fn most_bps(&self) -> f64 {
         self.bundle.as_ref().map_or_else(|| self.rate.mean_bps(), |bundle| bundle.fastest_bps())
+    }
+
+    /// What the policer passes on average over `duration_s` seconds, in bit/s; infinite if there is none.
+    pub fn policed_bps(&self, duration_s: f64) -> f64 {
+        let passes = |policer: PolicerConfig| policer.rate_bps.get() + policer.burst_bytes.get() * 8.0 / duration_s;
+        self.policer.map_or(f64::INFINITY, passes)
     }
 }
 

@@ -44,7 +44,7 @@ pub enum Verdict {
     Damaged(Time),
     /// The channel lost it.
     Lost,
-    /// The queue was full.
+    /// The queue was full, or a policer in front of it had too few tokens.
     Dropped,
 }
 

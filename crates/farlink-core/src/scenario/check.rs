@@ -3,7 +3,7 @@
 use super::flow::Flow;
 use super::gateway::Gateway;
 use super::near_names::suggest;
-use super::{Hop, Scenario, TrafficKind, WholePath, mrru};
+use super::{Hop, Scenario, TrafficKind, WholePath, longest_packets};
 use crate::ConfigError;
 use crate::bundle::OnDrop;
 use crate::protocol::TransportConfig;
@@ -27,7 +27,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
         self::flow(scenario, name, flow)?;
     }
     duplicates(scenario)?;
-    mrru::check(scenario)?;
+    longest_packets::check(scenario)?;
     scenario.fluid.as_ref().map_or(Ok(()), |fluid| fluid.check(scenario)).map_err(|error| error.within("fluid"))?;
     time(scenario)
 }

@@ -11,6 +11,7 @@ use crate::ConfigError;
 use crate::bundle::{BundleConfig, LineConfig};
 use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
 use crate::coding::Coding;
+use crate::hop::PolicerConfig;
 use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
@@ -25,6 +26,10 @@ pub struct Hop {
     pub rate_bps: RateSetting,
     /// One-way propagation delay: a number, or a table with the trace to replay. The transmission time is added to it.
     pub delay_s: DelaySetting,
+    /// A policer in front of the queue of the forward direction: a table with its rate and burst. Packets that exceed both are
+    /// dropped before they reach the queue. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<PolicerConfig>,
     /// Limit of the queue in front of the link, in bytes, not counting the packet that is being sent. Unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<Count>,
@@ -123,6 +128,8 @@ pub struct Direction<'a> {
     pub delay: &'a DelaySetting,
     /// and what processing at its beginning adds to it.
     pub processing: Time,
+    /// The policer in front of its queue.
+    pub policer: Option<PolicerConfig>,
     /// Its queue.
     pub queue: QueueLimit,
     /// The backlog from which on packets are marked; unlimited if none are.
@@ -189,6 +196,7 @@ impl Hop {
             rate: &self.rate_bps,
             delay: &self.delay_s,
             processing: Time::ZERO,
+            policer: self.policer,
             queue: queue_limit(self.queue_bytes, self.queue_packets),
             ecn_threshold: queue_limit(self.ecn_threshold_bytes, self.ecn_threshold_packets),
             service: &self.service,
@@ -207,6 +215,7 @@ impl Hop {
             rate: self.back.rate_bps.as_ref().unwrap_or(&self.rate_bps),
             delay: self.back.delay_s.as_ref().unwrap_or(&self.delay_s),
             processing: self.back.processing_s.map_or(Time::ZERO, Seconds::time),
+            policer: None,
             queue: if own_queue == QueueLimit::Unlimited { self.forward().queue } else { own_queue },
             ecn_threshold: if has_own { own_threshold } else { self.forward().ecn_threshold },
             service: self.back.service.as_ref().unwrap_or(&self.service),

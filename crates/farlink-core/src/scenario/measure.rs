@@ -44,6 +44,10 @@ pub enum SeriesQuantity {
     PacingRate,
     /// Bandwidth of the path as the congestion control estimates it (BBR), bits of payload per second.
     Bandwidth,
+    /// Packets sent since the end of the warm-up.
+    SentPackets,
+    /// Packets sent since the end of the warm-up that full queues and policers have dropped, without those that channels lost.
+    DroppedPackets,
 }
 
 impl SeriesQuantity {
@@ -59,6 +63,8 @@ impl SeriesQuantity {
             SeriesQuantity::Acknowledged => "acknowledged",
             SeriesQuantity::PacingRate => "pacing_rate",
             SeriesQuantity::Bandwidth => "bandwidth",
+            SeriesQuantity::SentPackets => "sent_packets",
+            SeriesQuantity::DroppedPackets => "dropped_packets",
         }
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Counts {
     pub(super) sent_payload_bytes: u64,
     pub(super) retransmitted_bytes: u64,
     pub(super) lost_packets: u64,
+    /// Those of them that full queues and policers dropped.
+    pub(super) dropped_packets: u64,
     pub(super) mended_packets: u64,
     pub(super) marked_packets: u64,
     pub(super) skipped_bytes: u64,
@@ -28,6 +30,13 @@ impl Counts {
     #[cold]
     pub(super) fn note_loss(&mut self, is_forward: bool, sent: Time) {
         self.lost_packets += u64::from(is_forward && sent >= self.since);
+    }
+
+    /// A full queue or a policer dropped a packet that was sent at `sent`.
+    #[cold]
+    pub(super) fn note_drop(&mut self, is_forward: bool, sent: Time) {
+        self.dropped_packets += u64::from(is_forward && sent >= self.since);
+        self.note_loss(is_forward, sent);
     }
 
     /// A queue marked a packet with congestion.

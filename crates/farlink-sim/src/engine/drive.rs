@@ -192,6 +192,7 @@ impl<T: Tracer> World<'_, T> {
         }
         if SIDE == 0 {
             self.tracer.probe(now, flow.id, || flow.ends[0].probe());
+            self.tracer.packets(now, flow.id, flow.counts.sent_packets, flow.counts.dropped_packets);
         }
         flow.arm(SIDE, now, index, P::KIND, &mut self.timers);
     }

@@ -15,6 +15,10 @@ pub trait Tracer {
 
     /// The sender acted; `probe` reads its state.
     fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe);
+
+    /// How many packets the sender has sent, and how many of them queues and policers dropped, since the end of the warm-up.
+    #[inline]
+    fn packets(&mut self, _now: Time, _flow: u32, _sent: u64, _dropped: u64) {}
 }
 
 /// A tracer that ignores everything.

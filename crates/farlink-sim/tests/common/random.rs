@@ -123,9 +123,18 @@ fn links() -> impl Strategy<Value = Value> {
     let back = (proptest::option::of(4.0..6.7_f64), queue(), channels());
     // The marking threshold, as a share of the queue.
     let marks = || proptest::option::of(0.0..1.0_f64);
+    // The burst holds any packet.
+    let policer = proptest::option::of((4.0..6.7_f64, 65_535_u64..200_000));
     let ends = (back, [marks(), marks()], [services(), services()]);
-    (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), ends).prop_map(
-        |(rate, delay, queue, ordering, channel, ((back_rate, back_queue, back_channel), marks, services))| {
+    (rate, delay, (queue(), policer), select(&["fifo", "overtake"][..]), channels(), ends).prop_map(
+        |(
+            rate,
+            delay,
+            (queue, policer),
+            ordering,
+            channel,
+            ((back_rate, back_queue, back_channel), marks, services),
+        )| {
             let mut back = json!({ "channel": back_channel });
             if let Some(exponent) = back_rate {
                 back["rate_bps"] = json!(10_f64.powf(exponent));
@@ -146,6 +155,9 @@ fn links() -> impl Strategy<Value = Value> {
                     Some(_) if limit == 0 && is_forward => table["ecn_threshold_packets"] = 5.into(),
                     _ => {}
                 }
+            }
+            if let Some((exponent, burst_bytes)) = policer {
+                hop["policer"] = json!({ "rate_bps": 10_f64.powf(exponent), "burst_bytes": burst_bytes });
             }
             let [service, back_service] = services;
             back["service"] = back_service;

@@ -342,11 +342,17 @@ impl Path {
                 }
                 at
             }
-            verdict @ (Verdict::Lost | Verdict::Dropped) => {
+            Verdict::Lost => {
                 if was_whole {
                     counts.note_loss(link < self.hops, sent);
                 }
-                return verdict == Verdict::Lost;
+                return true;
+            }
+            Verdict::Dropped => {
+                if was_whole {
+                    counts.note_drop(link < self.hops, sent);
+                }
+                return false;
             }
         };
         if rx.ecn != Ecn::NotCapable && rx.ecn != Ecn::Congestion && leg.hop.is_marking() {

@@ -88,7 +88,8 @@ impl Learnt {
         let Period { began, shortest, is_marked, sent_bytes, .. } = self.period;
         let took = now.since(began).as_secs_f64();
         let is_used = sent_bytes as f64 > USED * self.rate * took;
-        let shown = self.speeds.filter(|speeds| speeds.arrived < SLOWER * speeds.sent);
+        // What was sent faster than the rate, such as the first burst, may have passed a policer at the speed of a faster link.
+        let shown = self.speeds.filter(|speeds| speeds.arrived < SLOWER * speeds.sent.min(self.rate));
         self.recent = Recent::default();
         let found = if let Some(drained) = self.drained(self.rate, shortest) {
             drained
