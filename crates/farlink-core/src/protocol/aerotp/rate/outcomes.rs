@@ -1,6 +1,7 @@
 //! What became of transmissions.
 
 use crate::origin::instants;
+use crate::time::Time;
 
 /// What became of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,9 +19,11 @@ instants! { Outcome: ; ticks: sent; fixed: arrived }
 pub(in super::super) struct Outcomes {
     pub(in super::super) is_wanted: bool,
     list: Vec<Outcome>,
+    /// Set by a report in a mode without acknowledgements: when the next one is overdue.
+    report: Option<Time>,
 }
 
-instants! { Outcomes: list; fixed: is_wanted }
+instants! { Outcomes: list; fixed: is_wanted, report }
 
 impl Outcomes {
     /// A transmission arrived, or was lost.
@@ -29,6 +32,15 @@ impl Outcomes {
         if self.is_wanted {
             self.list.push(Outcome { sent, arrived });
         }
+    }
+
+    /// A report has come, and the next one is overdue after `timeout`.
+    pub(in super::super) fn reported(&mut self, timeout: Time) {
+        self.report = Some(timeout);
+    }
+
+    pub(super) fn take_report(&mut self) -> Option<Time> {
+        self.report.take()
     }
 
     pub(super) fn take(&mut self) -> std::vec::Drain<'_, Outcome> {
