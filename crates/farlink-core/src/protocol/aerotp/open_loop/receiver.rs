@@ -78,7 +78,10 @@ impl<D: Payload> Receiver<D> {
             echo: Echo::default(),
             is_due: false,
             mended: 0,
-            report: config.adaptive_fec.filter(|_| !config.has_rate_reports()).map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
+            report: config
+                .adaptive_fec
+                .filter(|_| !config.has_rate_reports())
+                .map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
             reports: Reports::new(config),
             opening: Repeat::new(config.initial_rto_s.time(), config.longest_repetition()),
         }

@@ -23,9 +23,9 @@ instants! { Reports: pace, deadline; fixed: arrived, untold }
 impl Reports {
     /// Where the mode learns its rate.
     pub(super) fn new(config: &AerotpConfig) -> Option<Box<Self>> {
-        config.has_rate_reports().then(|| {
-            Box::new(Reports { pace: Pace::new(config), arrived: 0, untold: 0, deadline: Time::NEVER })
-        })
+        config
+            .has_rate_reports()
+            .then(|| Box::new(Reports { pace: Pace::new(config), arrived: 0, untold: 0, deadline: Time::NEVER }))
     }
 
     /// A segment with payload has arrived. Returns whether a report is due.

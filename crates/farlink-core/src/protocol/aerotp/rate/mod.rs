@@ -32,7 +32,7 @@ use breaker::Breaker;
 use burst::SPACING;
 use learnt::Learnt;
 use outcomes::Outcome;
-pub(super) use outcomes::Outcomes;
+pub(super) use outcomes::{Outcomes, ReportTimes};
 use silence::Silence;
 
 /// The rate of a connection: paced, and not above the capacity of the path.
@@ -145,10 +145,14 @@ impl Rate {
                 Control::Learnt(learnt) => learnt.on_outcome(now, sent, f64::from(arrived)),
                 Control::Watched(breaker) => breaker.on_outcome(sent, f64::from(arrived)),
             }
+            if let Some(silence) = &mut self.silence {
+                silence.on_outcome(f64::from(arrived));
+            }
         }
-        if let (Control::Learnt(learnt), Some(silence), Some(timeout)) =
-            (&self.control, &mut self.silence, outcomes.take_report())
+        if let (Control::Learnt(learnt), Some(silence), Some(ReportTimes { timeout, spacing })) =
+            (&mut self.control, &mut self.silence, outcomes.take_report())
         {
+            learnt.report_spacing = spacing;
             silence.on_report(now, timeout, learnt.bytes_per_s());
         }
     }

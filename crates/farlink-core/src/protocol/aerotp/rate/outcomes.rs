@@ -14,13 +14,22 @@ pub(in super::super) struct Outcome {
 
 instants! { Outcome: ; ticks: sent; fixed: arrived }
 
+/// How reports come in a mode without acknowledgements. `[U10]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct ReportTimes {
+    /// When the next one is overdue.
+    pub(in super::super) timeout: Time,
+    /// The usual time between two of them.
+    pub(in super::super) spacing: Time,
+}
+
 /// What became of transmissions since the last answer, if the rate is learnt from it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Outcomes {
     pub(in super::super) is_wanted: bool,
     list: Vec<Outcome>,
-    /// Set by a report in a mode without acknowledgements: when the next one is overdue.
-    report: Option<Time>,
+    /// The latest report in a mode without acknowledgements, until it is taken.
+    report: Option<ReportTimes>,
 }
 
 instants! { Outcomes: list; fixed: is_wanted, report }
@@ -34,16 +43,22 @@ impl Outcomes {
         }
     }
 
-    /// A report has come, and the next one is overdue after `timeout`.
-    pub(in super::super) fn reported(&mut self, timeout: Time) {
-        self.report = Some(timeout);
+    /// A report has come.
+    pub(in super::super) fn on_report(&mut self, report: ReportTimes) {
+        self.report = Some(report);
     }
 
-    pub(super) fn take_report(&mut self) -> Option<Time> {
+    pub(super) fn take_report(&mut self) -> Option<ReportTimes> {
         self.report.take()
     }
 
     pub(super) fn take(&mut self) -> std::vec::Drain<'_, Outcome> {
         self.list.drain(..)
+    }
+
+    /// The shares that arrived.
+    #[cfg(test)]
+    pub(in super::super) fn take_shares(&mut self) -> Vec<f32> {
+        self.list.drain(..).map(|outcome| outcome.arrived).collect()
     }
 }
