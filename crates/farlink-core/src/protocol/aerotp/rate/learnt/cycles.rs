@@ -82,8 +82,8 @@ impl Learnt {
     /// How much longer phases are than most of a round trip, because few packets are sent in one.
     pub(super) fn stretch(&self) -> f64 {
         let phase_s = PHASE_ROUND_TRIPS * self.round_trip.as_secs_f64();
-        let longer = (PHASE_PACKETS * self.packet_bytes / self.base).max(self.reports_s());
-        (longer / phase_s).clamp(1.0, LONGEST_PHASE / PHASE_ROUND_TRIPS)
+        let packets = PHASE_PACKETS * self.packet_bytes / (self.base * phase_s);
+        packets.max(self.reports_s() / phase_s).clamp(1.0, LONGEST_PHASE / PHASE_ROUND_TRIPS)
     }
 
     /// The least time of a phase for its reports, in seconds.
