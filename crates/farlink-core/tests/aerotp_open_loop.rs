@@ -1,5 +1,8 @@
 //! AeroTP without acknowledgements: settings that may change during a connection, classes and deadlines of messages.
 
+use std::collections::VecDeque;
+
+use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::aerotp::{AerotpConfig, Flags, Mode, Segment, Service, Side, SwitchError};
@@ -172,4 +175,110 @@ fn marks_and_damage_of_strangers_are_not_counted() {
         let counted = mack.map(|mack| (mack.marked, mack.damaged));
         assert_eq!(counted, Some(if has_right_tag { (10, 10) } else { (0, 0) }));
     }
+}
+
+/// `[U10]`, `[U7]`: reports count segments with payload, repair symbols included, as long as the rate is learnt.
+#[test]
+fn reports_count_what_arrives_for_a_learnt_rate() {
+    let erasure = json!({ "source": 4, "repair": 2, "timeout_s": 0.01 });
+    let keys = json!({ "mode": "quasi-reliable", "fec_words": 2, "erasure": erasure, "acks_per_mack": 4 });
+    let mut learnt = keys.clone();
+    (learnt["rate_control"], learnt["rate_bps"]) = (json!("friendly"), json!(1e6));
+    for keys in [keys, learnt] {
+        let (mut sender, mut receiver) = pair(&keys);
+        sender.write(Time::ZERO, &mut Virtual(20_000));
+        sender.close(Time::ZERO);
+        let (mut counted, mut arrived, mut changes) = (Vec::new(), 0, 0);
+        for ms in 0..400 {
+            let now = Time::from_millis(ms);
+            sender.handle_timeout(now);
+            receiver.handle_timeout(now);
+            while let Some(sent) = sender.poll_transmit(now) {
+                // The third segment is lost.
+                let has_payload = sent.packet.payload_bytes() > 0;
+                if changes != 2 {
+                    receiver.handle_packet(now, &sent.packet, Rx::default());
+                    arrived += u32::from(has_payload);
+                }
+                changes += 1;
+                sender.connection_mut().set_mode([Mode::QuasiReliable, Mode::Unreliable][changes / 8 % 2]).unwrap();
+            }
+            while let Some(answer) = receiver.poll_transmit(now) {
+                let mack = answer.packet.mack.unwrap();
+                assert_eq!(mack.counts_symbols, keys.get("rate_control").is_some());
+                counted.extend(mack.edges.blocks());
+                assert!(counted.is_empty() || counted.last() == Some(&(arrived, 0)), "{counted:?}, {arrived}");
+                sender.handle_packet(now, &answer.packet, Rx::default());
+            }
+        }
+        assert_eq!(sender.dropped().forged + receiver.dropped().outside, 0);
+        assert_eq!(counted.len() > 4, keys.get("rate_control").is_some(), "{counted:?}");
+        assert!(std::iter::from_fn(|| sender.poll_event()).any(|event| event == Event::Closed));
+    }
+}
+
+/// What a sender without end sends over a way of 100 ms whose way back fails from `fails_s` to `works_s`: bytes in each second, and
+/// whether it gave up.
+fn sent_without_reports(keys: &Value, fails_s: u64, works_s: u64, until_s: u64) -> (Vec<u32>, bool) {
+    let (mut sender, mut receiver) = pair(keys);
+    let (mut bytes, mut forth, mut back) = (Vec::new(), VecDeque::new(), VecDeque::new());
+    let mut has_given_up = false;
+    for ms in 0..until_s * 1000 {
+        let now = Time::from_millis(ms);
+        let later = now + Time::from_millis(100);
+        let arrived = |queue: &mut VecDeque<(Time, Segment<Virtual>)>| {
+            if queue.front()?.0 <= now { queue.pop_front() } else { None }
+        };
+        while let Some((_, packet)) = arrived(&mut forth) {
+            receiver.handle_packet(now, &packet, Rx::default());
+        }
+        while let Some((_, packet)) = arrived(&mut back) {
+            sender.handle_packet(now, &packet, Rx::default());
+        }
+        sender.handle_timeout(now);
+        receiver.handle_timeout(now);
+        sender.write(now, &mut Virtual(100_000));
+        bytes.resize(ms as usize / 1000 + 1, 0);
+        while let Some(sent) = sender.poll_transmit(now) {
+            bytes[ms as usize / 1000] += sent.packet.wire_bytes();
+            forth.push_back((later, sent.packet));
+        }
+        while let Some(answer) = receiver.poll_transmit(now) {
+            if !(fails_s * 1000..works_s * 1000).contains(&ms) {
+                back.push_back((later, answer.packet));
+            }
+        }
+        while receiver.read().is_some() {}
+        has_given_up |=
+            std::iter::from_fn(|| sender.poll_event()).any(|event| event == Event::Aborted(Abort::NoAnswer));
+    }
+    (bytes, has_given_up)
+}
+
+/// `[U11]`: without reports the rate falls to a packet in a timeout, and returns within seconds.
+#[test]
+fn a_learnt_rate_falls_while_no_reports_come() {
+    for control in ["learnt", "friendly"] {
+        let keys = json!({ "mode": "unreliable", "rate_control": control, "rate_bps": 2e6 });
+        let (bytes, has_given_up) = sent_without_reports(&keys, 20, 50, 70);
+        let of = |from: usize, to: usize| bytes[from..to].iter().sum::<u32>() / (to - from) as u32;
+        assert!(of(10, 20) > 220_000, "{control}: {bytes:?}");
+        assert!(of(40, 50) < 10_000 && of(40, 50) > 1500, "{control}: {bytes:?}");
+        assert!(of(60, 70) > 220_000 && !has_given_up, "{control}: {bytes:?}");
+        assert!(bytes.windows(2).all(|two| two[1] < 8 * two[0].max(20_000)), "it returns step by step: {bytes:?}");
+    }
+}
+
+/// `[U11]`, `[C16]`: a peer that never reports is given up; a fixed rate goes on.
+#[test]
+fn a_peer_that_never_reports_is_given_up() {
+    let learnt = json!({ "mode": "unreliable", "rate_control": "learnt", "give_up_after_s": 60 });
+    let (bytes, has_given_up) = sent_without_reports(&learnt, 0, u64::MAX / 1000, 90);
+    assert!(has_given_up && bytes[..60].iter().all(|&bytes| bytes > 0), "{bytes:?}");
+    assert!(
+        bytes[30..].iter().all(|&bytes| bytes < 10_000) && bytes[80..].iter().all(|&bytes| bytes == 0),
+        "{bytes:?}"
+    );
+    let fixed = json!({ "mode": "unreliable", "rate_bps": 1e6, "give_up_after_s": 60 });
+    assert!(!sent_without_reports(&fixed, 0, u64::MAX / 1000, 90).1);
 }

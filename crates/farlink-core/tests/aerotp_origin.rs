@@ -471,9 +471,16 @@ fn settings(start_s: u64) -> impl Strategy<Value = Value> {
         Just(
             json!({ "mode": "quasi-reliable", "fec_words": 2, "erasure": { "source": 5, "repair": 2 }, "rate_bps": 1e5 })
         ),
-        Just(json!({ "mode": "quasi-reliable", "fec_words": 2, "mode_changes": changes, "rate_bps": 1e5 })),
+        Just(json!({ "mode": "quasi-reliable", "fec_words": 2, "mode_changes": changes.clone(), "rate_bps": 1e5 })),
         Just(json!({ "mode": "unreliable", "hold_time_s": 2, "rate_bps": 5e4 })),
         Just(json!({ "mode": "datagram", "rate_bps": 2e4 })),
+        Just(
+            json!({ "mode": "quasi-reliable", "fec_words": 2, "mode_changes": changes, "rate_control": "learnt", "alone": true })
+        ),
+        Just(
+            json!({ "mode": "quasi-reliable", "adaptive_fec": {}, "erasure": { "source": 5, "repair": 2 }, "rate_control": "learnt" })
+        ),
+        Just(json!({ "mode": "unreliable", "hold_time_s": 2, "rate_control": "friendly", "ecn": true })),
     ];
     let with_rate = (reliable, rate).prop_map(|(keys, rate)| joined(&keys, &rate));
     let give_up_s = prop_oneof![Just(3_600), Just(40), Just(9_000), Just(120_000)];
@@ -621,7 +628,7 @@ fn without_moves_a_connection_ends_with_its_clock() {
 }
 
 /// Structs whose times are all durations, or that no connection keeps.
-const WITHOUT_INSTANTS: [&str; 11] = [
+const WITHOUT_INSTANTS: [&str; 12] = [
     "Account",
     "Answer",
     "Confirmation",
@@ -629,6 +636,7 @@ const WITHOUT_INSTANTS: [&str; 11] = [
     "LeastRoundTrip",
     "MackFields",
     "RemainingWindow",
+    "ReportTimes",
     "RoundTrip",
     "Service",
     "Shape",

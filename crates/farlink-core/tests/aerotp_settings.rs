@@ -18,12 +18,17 @@ fn contradictions_of_the_reliable_modes_are_refused_with_the_rule() {
         (json!({ "coded": {}, "packet_bytes": 64 }), "packet_bytes", "no room for a symbol"),
         (json!({ "adaptive_length": { "min_bytes": 1500 } }), "adaptive_length.min_bytes", "fit into no packet"),
         (json!({ "rate_control": "friendly", "alone": true }), "rate_control", "there are none"),
+        (json!({ "mode": "datagram", "rate_control": "learnt" }), "rate_control", "never answered"),
     ];
     refused(cases);
-    let good =
-        json!({ "mode": "near-reliable", "coded": { "expected_loss": 0 }, "adaptive_length": { "min_bytes": 1452 } });
-    let config: AerotpConfig = serde_json::from_value(good).unwrap();
-    assert!(config.check().is_ok());
+    for good in [
+        json!({ "mode": "near-reliable", "coded": { "expected_loss": 0 }, "adaptive_length": { "min_bytes": 1452 } }),
+        json!({ "mode": "unreliable", "rate_control": "learnt", "alone": true, "acks_per_mack": 4 }),
+        json!({ "mode": "quasi-reliable", "rate_control": "friendly", "rate_bps": 1e6, "erasure": { "source": 8, "repair": 2 } }),
+    ] {
+        let config: AerotpConfig = serde_json::from_value(good.clone()).unwrap();
+        assert!(config.check().is_ok() && config.idle().is_empty(), "{good}");
+    }
 }
 
 #[test]
@@ -68,7 +73,7 @@ fn each_mode_of_a_class_fits_the_other_keys() {
         (by_class(&["reliable"; 9], "copies", json!(1)), "mode_by_class", "9 modes for 8 classes"),
         (by_class(&["reliable", "unreliable"], "coded", json!({})), "coded", "makes class 1 unreliable"),
         (by_class(&["quasi-reliable"], "packet_bytes", json!(100)), "fec_words", "makes class 0 quasi-reliable"),
-        (by_class(&["unreliable"], "rate_control", json!("learnt")), "rate_control", "makes class 0 unreliable"),
+        (by_class(&["datagram"], "rate_control", json!("learnt")), "rate_control", "makes class 0 datagram"),
     ]);
     let config: AerotpConfig =
         serde_json::from_value(json!({ "mode": "unreliable", "mode_by_class": ["near-reliable", "datagram"] }))

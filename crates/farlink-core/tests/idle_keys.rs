@@ -154,6 +154,12 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
         (aerotp(json!({ "deliver_damaged": true })), "deliver_damaged", json!({ "mode": "datagram" })),
         (aerotp(json!({ "mode": "unreliable", "acks_per_mack": 4 })), "acks_per_mack", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "unreliable", "mack_timeout_s": 1 })), "mack_timeout_s", json!({ "mode": "reliable" })),
+        (
+            aerotp(json!({ "mode": "unreliable", "acks_per_mack": 4 })),
+            "acks_per_mack",
+            json!({ "rate_control": "learnt" }),
+        ),
+        (aerotp(json!({ "mode": "quasi-reliable", "ecn": true })), "ecn", json!({ "rate_control": "friendly" })),
         (aerotp(json!({ "mode": "datagram", "copies": 2 })), "copies", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "datagram", "spare_copies": true })), "spare_copies", json!({ "mode": "reliable" })),
         (

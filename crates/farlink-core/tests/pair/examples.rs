@@ -162,6 +162,12 @@ fn aerotp_streams() -> Vec<Value> {
             "erasure": { "source": 4, "repair": 1, "timeout_s": 0.02 }, "hold_time_s": 0.2,
         }),
         json!({ "mode": "unreliable", "deadline_s": 0.05, "rate_bps": 1e5 }),
+        json!({ "mode": "unreliable", "rate_control": "learnt", "opens": "both", "initial_rto_s": 0.1 }),
+        json!({
+            "mode": "quasi-reliable", "fec_words": 2, "rate_control": "friendly", "initial_rto_s": 0.1, "acks_per_mack": 3, "hold_time_s": 0.2,
+            "adaptive_fec": { "report_every_s": 0.05 }, "erasure": { "source": 4, "repair": 1, "timeout_s": 0.02 },
+            "mode_changes": [{ "at_s": 0.05, "mode": "unreliable" }, { "at_s": 0.2, "mode": "quasi-reliable" }],
+        }),
     ]
 }
 

@@ -484,6 +484,9 @@ pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
                 config["mode_changes"] =
                     json!([{ "at_s": hold_s * 10.0, "mode": other }, { "at_s": hold_s * 10.0 + 1.0, "mode": mode }]);
             }
+            if bytes % 4 == 1 && mode != "datagram" {
+                config["rate_control"] = json!(if bytes % 8 == 1 { "learnt" } else { "friendly" });
+            }
             if words % 4 == 1 {
                 config["mack_parity"] = (words % 8 == 1).into();
             }

@@ -125,7 +125,8 @@ pub struct AerotpConfig {
     /// Maximum sending rate, including headers.
     pub rate_bps: Option<BitRate>,
     /// How the sending rate is determined. Defaults to the fixed `rate_bps`. If that is not given either, modes with
-    /// acknowledgements learn the rate, and modes without send data as it is written.
+    /// acknowledgements learn the rate, and modes without send data as it is written. Quasi-reliable and unreliable connections
+    /// with a learnt rate have reports of how many segments have arrived, as often as acknowledgements; datagrams learn none.
     pub rate_control: Option<RateControl>,
     /// Whether the path is the connection's own. On such a path a learnt rate takes losses that do not grow with the rate for the
     /// channel's and leaves nothing to others, and a set rate stays as it is, however much is lost. On a path that others share, a
@@ -135,9 +136,9 @@ pub struct AerotpConfig {
     pub alone: Option<bool>,
     /// Packets are ECN-capable, and a learnt rate decreases when queues mark them.
     pub ecn: bool,
-    /// Number of segments per acknowledgement (MACK). By default it follows the rate at which segments arrive.
+    /// Number of segments per acknowledgement or report (MACK). By default it follows the rate at which segments arrive.
     pub acks_per_mack: Option<CountToMillion>,
-    /// Longest delay of an acknowledgement, in seconds.
+    /// Longest delay of an acknowledgement or report, in seconds.
     pub mack_timeout_s: PositiveSeconds,
     /// How many times each segment is sent, including copies.
     #[schemars(extend("maximum" = MOST_COPIES))]
@@ -246,11 +247,12 @@ impl Default for AerotpConfig {
 impl crate::protocol::ProtocolConfig for AerotpConfig {
     fn pace(&self) -> Pace {
         let wire_bytes = self.packet_bytes.get();
-        let answers = if self.mode.is_acknowledged() { 0.5 } else { 0.0 };
+        let is_acknowledged = self.mode.is_acknowledged();
+        let answers = if is_acknowledged || self.has_rate_reports() { 0.5 } else { 0.0 };
         Pace {
             wire_bytes,
             rate_bps: self.rate_bps.map_or(f64::INFINITY, |rate| rate.get()),
-            adapts: self.mode.is_acknowledged() && self.rate_bps.is_none(),
+            adapts: (is_acknowledged || self.has_rate_reports()) && self.rate_bps.is_none(),
             copies: self.copies.get(),
             answers,
             ..Pace::unbounded((wire_bytes - self.header_bytes.get() - 20.0).max(1.0), 0.0)
@@ -306,7 +308,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
 
     /// Without acknowledgements only the rate limits a sender.
     fn is_bounded(&self) -> bool {
-        self.mode.is_acknowledged() || self.rate_bps.is_some()
+        self.mode.is_acknowledged() || self.rate_bps.is_some() || self.has_rate_reports()
     }
 }
 
@@ -317,6 +319,7 @@ impl AerotpConfig {
         let datagrams = || "datagrams have no connection";
         let is_reliable = self.mode.is_acknowledged();
         let is_datagram = self.mode == Mode::Datagram;
+        let has_macks = is_reliable || self.has_rate_reports();
         let stream = "mode = \"quasi-reliable\" or \"unreliable\"";
         let reliable = "mode = \"reliable\"";
         let quasi_reliable = "mode = \"quasi-reliable\"";
@@ -332,7 +335,7 @@ impl AerotpConfig {
                 "fec_words = 16",
             ),
             Idle::when(
-                !self.ecn_counts(),
+                !self.learns_rate(),
                 "ecn",
                 "the rate does not follow congestion marks",
                 "rate_control = \"learnt\"",
@@ -347,8 +350,8 @@ impl AerotpConfig {
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
             Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),
-            Idle::when(!is_reliable, "acks_per_mack", open_loop(), reliable),
-            Idle::when(!is_reliable, "mack_timeout_s", open_loop(), reliable),
+            Idle::when(!has_macks, "acks_per_mack", open_loop(), "mode = \"reliable\", or rate_control = \"learnt\""),
+            Idle::when(!has_macks, "mack_timeout_s", open_loop(), "mode = \"reliable\", or rate_control = \"learnt\""),
             Idle::when(!is_reliable, "copies", open_loop(), reliable),
             Idle::when(!is_reliable, "spare_copies", open_loop(), reliable),
             Idle::when(
@@ -358,7 +361,7 @@ impl AerotpConfig {
                 "a rate_bps, or rate_control = \"learnt\"",
             ),
             Idle::when(
-                self.alone.is_some() && (!is_reliable || self.rate_control().is_none()),
+                self.alone.is_some() && (!has_macks || self.rate_control().is_none()),
                 "alone",
                 "no rate is learnt or watched",
                 "rate_control = \"learnt\"",
@@ -506,11 +509,6 @@ impl AerotpConfig {
         self.listen_timeout_s.unwrap_or(self.give_up_after_s).time()
     }
 
-    /// Whether congestion marks have an effect.
-    fn ecn_counts(&self) -> bool {
-        matches!(self.rate_control(), Some(RateControl::Learnt | RateControl::Friendly))
-    }
-
     /// Whether a learnt rate may take the path for its own.
     pub(super) fn is_alone(&self) -> bool {
         self.alone.unwrap_or(false)
@@ -525,12 +523,22 @@ impl AerotpConfig {
 
     /// How the sending rate is determined; `None` without a rate.
     pub(super) fn rate_control(&self) -> Option<RateControl> {
-        let usual = if self.rate_bps.is_some() { RateControl::Fixed } else { RateControl::Learnt };
-        let is_learnable = self.mode.is_acknowledged();
-        self.rate_control
-            .or(Some(usual))
-            .filter(|&control| is_learnable || control == RateControl::Fixed)
-            .filter(|&control| control != RateControl::None)
+        let usual = match self.rate_bps {
+            Some(_) => RateControl::Fixed,
+            None if self.mode.is_acknowledged() => RateControl::Learnt,
+            None => RateControl::None,
+        };
+        Some(self.rate_control.unwrap_or(usual)).filter(|&control| control != RateControl::None)
+    }
+
+    /// Whether the rate is learnt.
+    fn learns_rate(&self) -> bool {
+        matches!(self.rate_control(), Some(RateControl::Learnt | RateControl::Friendly))
+    }
+
+    /// Whether a receiver in a mode without acknowledgements reports what arrives, so that the rate is learnt. `[U10]`
+    pub(super) fn has_rate_reports(&self) -> bool {
+        self.mode.may_change() && self.learns_rate()
     }
 
     fn check_buffers(&self) -> Result<(), ConfigError> {
@@ -568,9 +576,10 @@ impl AerotpConfig {
                 let what = "\"friendly\" leaves room for others, and alone = true says that there are none";
                 Err(ConfigError::new("rate_control", what, "choose \"learnt\", or leave out alone"))
             }
-            Some(RateControl::Learnt | RateControl::Friendly) if !self.mode.is_acknowledged() => {
-                let what = "a rate is learnt from acknowledgements, and the mode has none";
-                Err(ConfigError::new("rate_control", what, "give rate_bps alone, or choose mode = \"reliable\""))
+            Some(RateControl::Learnt | RateControl::Friendly) if self.mode == Mode::Datagram => {
+                let what = "a rate is learnt from what the receiver reports, and datagrams are never answered";
+                let remedy = "give rate_bps alone, or choose mode = \"unreliable\", which has a connection";
+                Err(ConfigError::new("rate_control", what, remedy))
             }
             _ => Ok(()),
         }

@@ -146,7 +146,8 @@ impl<D: Payload> Receiving<D> {
         match self {
             Receiving::Reliable(receiver) => receiver.take_overtaken(),
             Receiving::Coded(receiver) => receiver.take_overtaken(),
-            Receiving::OpenLoop(_) | Receiving::Datagrams(_) => None,
+            Receiving::OpenLoop(receiver) => receiver.take_overtaken(),
+            Receiving::Datagrams(_) => None,
         }
     }
 

@@ -74,12 +74,13 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.on_mack(now, mack));
     }
 
-    /// What became of transmissions since it was last taken from here, in modes whose acknowledgements tell it.
+    /// What became of transmissions since it was last taken from here, where MACKs tell it.
     pub(super) fn outcomes(&mut self) -> Option<&mut Outcomes> {
         match self {
             Sending::Reliable(sender) => Some(sender.outcomes()),
             Sending::Coded(sender) => Some(&mut sender.outcomes),
-            Sending::OpenLoop(_) | Sending::Datagrams(_) => None,
+            Sending::OpenLoop(sender) => sender.outcomes(),
+            Sending::Datagrams(_) => None,
         }
     }
 

@@ -21,6 +21,9 @@ impl<D: Payload> Connection<D> {
 
     /// When the connection is given up unless a segment arrives. `[C16]`
     pub(super) fn give_up_at(&self) -> Time {
+        if self.rate.is_unanswered() {
+            return Time::ZERO;
+        }
         let asked = self.asked.unwrap_or(Time::NEVER);
         let awaited = self.sending.awaits_since().min(asked);
         if awaited == Time::NEVER { Time::NEVER } else { awaited + self.config.give_up_after_s.time() }

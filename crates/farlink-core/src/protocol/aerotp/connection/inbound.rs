@@ -23,7 +23,7 @@ impl<D: Payload> Connection<D> {
     pub(super) fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {
         match self.checked_mack_fields(now, segment, mack) {
             Some(fields) => {
-                self.adapt_to(&fields);
+                self.adapt_to(now, &fields);
                 self.sending.on_mack(now, &fields);
                 let MackFields { echo, round_trip, .. } = fields;
                 let waited = self.wait_on_way_back(now, segment, round_trip);
@@ -55,9 +55,10 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Adapts the parity to a report of errors.
-    fn adapt_to(&mut self, fields: &MackFields) {
+    fn adapt_to(&mut self, now: Time, fields: &MackFields) {
         let fec = Fec::new(self.size.payload_bytes() as u32, self.fec_words());
         if let Some(errors) = &mut self.errors
+            && errors.is_due(now)
             && errors.on_report(fields.ack, fields.window, fields.damaged, fec.mends_of_each() + 1)
         {
             self.adapt();

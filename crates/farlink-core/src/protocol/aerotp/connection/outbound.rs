@@ -46,7 +46,9 @@ impl<D: Payload> Connection<D> {
         }
         let may_ask = self.allowance.left() >= self.question_bytes();
         if self.may_send() && may_ask && self.rate.ask() {
-            return Some(self.question(now));
+            // Only modes that repeat what was not answered rely on an answer. `[C16]`
+            let is_awaited = self.mode.is_acknowledged();
+            return Some(if is_awaited { self.question(now) } else { self.plain_question(now) });
         }
         if self.may_send()
             && may_ask

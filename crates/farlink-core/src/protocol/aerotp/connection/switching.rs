@@ -63,6 +63,7 @@ impl<D: Payload> Connection<D> {
         self.mode = mode;
         let parity = if mode == Mode::QuasiReliable { self.config.parity() } else { Parity::NONE };
         self.size = self.size.with_parity(parity);
+        self.rate.set_packet_size(self.size);
         self.sending.set_coded(mode == Mode::QuasiReliable);
         Ok(())
     }

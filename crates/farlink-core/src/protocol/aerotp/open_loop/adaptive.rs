@@ -3,8 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::origin::instants;
+use crate::time::Time;
 use crate::units::{Fraction, PositiveSeconds};
 
+use super::super::config::AerotpConfig;
 use super::strength::smallest_words;
 
 /// Parity that adapts to the bit error rate.
@@ -41,11 +44,27 @@ pub(in super::super) struct Estimate {
     wrong: f64,
     /// The counts of the last report: position in the stream, corrected bits, and packets that could not be corrected.
     last: (u64, u32, u16),
+    /// Time between the reports that count, and that of the next one: those from which a rate is learnt come far more often.
+    every: Time,
+    next: Time,
 }
 
+instants! { Estimate: next; fixed: target, hint, bits, wrong, last, every }
+
 impl Estimate {
-    pub(in super::super) fn new(config: &AdaptiveFec) -> Self {
-        Estimate { target: config.target_loss.get(), hint: None, bits: 0.0, wrong: 0.0, last: (0, 0, 0) }
+    pub(in super::super) fn new(fec: &AdaptiveFec, config: &AerotpConfig) -> Self {
+        let every = if config.has_rate_reports() { fec.report_every_s.time() } else { Time::ZERO };
+        let (target, last, next) = (fec.target_loss.get(), (0, 0, 0), Time::ZERO);
+        Estimate { target, hint: None, bits: 0.0, wrong: 0.0, last, every, next }
+    }
+
+    /// Whether a report that comes now counts.
+    pub(in super::super) fn is_due(&mut self, now: Time) -> bool {
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + self.every;
+        }
+        is_due
     }
 
     pub(in super::super) fn on_hint(&mut self, ber: f64) {
@@ -85,7 +104,7 @@ mod tests {
     use crate::protocol::aerotp::Fec;
 
     fn estimate() -> Estimate {
-        Estimate::new(&AdaptiveFec::default())
+        Estimate::new(&AdaptiveFec::default(), &AerotpConfig::default())
     }
 
     #[test]

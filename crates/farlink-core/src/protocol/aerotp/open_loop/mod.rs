@@ -8,8 +8,10 @@ mod datagrams;
 mod decoder;
 mod encoder;
 mod erasure;
+mod flight;
 mod receiver;
 mod repeat;
+mod reports;
 mod sender;
 mod strength;
 

@@ -14,6 +14,7 @@ use super::super::mode::Mode;
 use super::super::segment::{Mack, Repair};
 use super::decoder::Decoder;
 use super::repeat::Repeat;
+use super::reports::Reports;
 
 /// Reports of errors to a sender that adapts its code.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +48,14 @@ pub(in super::super) struct Receiver<D> {
     /// Number of bits corrected so far; `report` says when it is reported.
     mended: u32,
     report: Option<Report>,
+    /// Reports to a sender that learns its rate.
+    reports: Option<Box<Reports>>,
     /// Repeats the answer to the opening until the peer has received it.
     opening: Repeat,
 }
 
 instants! {
-    Receiver<D>: gaps, echo, report, opening;
+    Receiver<D>: gaps, echo, report, reports, opening;
     fixed: data, end, buffer_bytes, half_open_bytes, hold, given_up, is_due, decoder, mended
 }
 
@@ -75,7 +78,11 @@ impl<D: Payload> Receiver<D> {
             echo: Echo::default(),
             is_due: false,
             mended: 0,
-            report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
+            report: config
+                .adaptive_fec
+                .filter(|_| !config.has_rate_reports())
+                .map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
+            reports: Reports::new(config),
             opening: Repeat::new(config.initial_rto_s.time(), config.longest_repetition()),
         }
     }
@@ -83,7 +90,12 @@ impl<D: Payload> Receiver<D> {
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
         let Incoming { position, payload, is_end, repair, timestamp, is_opening } = incoming;
         if let Some(repair) = repair {
-            return self.on_repair(repair, payload);
+            let is_sound = self.on_repair(repair, payload);
+            if self.reports.is_some() && is_sound {
+                self.echo.on_segment(now, timestamp);
+                self.on_arrived(now);
+            }
+            return is_sound;
         }
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
@@ -91,7 +103,10 @@ impl<D: Payload> Receiver<D> {
         if is_beyond_end || is_end_before_data {
             return false;
         }
-        self.echo.on_segment(now, timestamp);
+        let overtaken_by = self.echo.on_segment(now, timestamp);
+        if !payload.is_empty() {
+            self.on_arrived(now);
+        }
         if is_opening && now >= self.opening.at {
             self.opening.on_notice_sent(now);
             self.is_due = true;
@@ -110,6 +125,7 @@ impl<D: Payload> Receiver<D> {
         let has_place = self.data.piece_count() < most_pieces(most);
         let has_room = self.data.held_bytes() + payload.len() as u64 <= most && has_place;
         if has_room && end > self.data.next && !payload.is_empty() {
+            let had = self.here_bytes();
             let is_known = |decoder: &Decoder<D>| position > self.data.next && decoder.knows(position);
             if let Some(decoder) = self.decoder.as_mut().filter(|decoder| !is_known(decoder)) {
                 decoder.on_data(position, &payload);
@@ -118,6 +134,9 @@ impl<D: Payload> Receiver<D> {
                 self.data.deliver(payload);
             } else {
                 self.data.put(position, payload);
+            }
+            if overtaken_by > 0 && self.here_bytes() > had {
+                self.echo.on_overtaken_data(overtaken_by);
             }
         }
         if self.data.has_gaps() {
@@ -130,6 +149,21 @@ impl<D: Payload> Receiver<D> {
             self.await_missing(now, end);
         }
         has_room
+    }
+
+    /// A segment with payload has arrived, perhaps too late.
+    fn on_arrived(&mut self, now: Time) {
+        self.is_due |= self.reports.as_mut().is_some_and(|reports| reports.on_segment(now));
+    }
+
+    /// How much of the stream has arrived, in order or not.
+    fn here_bytes(&self) -> u64 {
+        self.data.next + self.data.held_bytes() - self.data.unread_bytes
+    }
+
+    /// What the next report tells of overtaken segments. `[A10]`
+    pub(in super::super) fn take_overtaken(&mut self) -> Option<u32> {
+        self.reports.is_some().then(|| self.echo.take_overtaken()).flatten()
     }
 
     pub(in super::super) fn on_mended(&mut self, bits: u16) {
@@ -186,6 +220,10 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        if let Some(reports) = self.reports.as_mut().filter(|reports| reports.deadline <= now) {
+            reports.deadline = Time::NEVER;
+            self.is_due = true;
+        }
         self.forget_filled();
         while let Some(&(position, due)) = self.gaps.front()
             && due <= now
@@ -197,7 +235,8 @@ impl<D: Payload> Receiver<D> {
 
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
-        self.gaps.front().map_or(Time::NEVER, |gap| gap.1)
+        let report = self.reports.as_ref().map_or(Time::NEVER, |reports| reports.deadline);
+        self.gaps.front().map_or(report, |gap| report.min(gap.1))
     }
 
     /// The number of bytes to skip now: the next gap that was given up, once all data before it was read.
@@ -217,8 +256,8 @@ impl<D: Payload> Receiver<D> {
         self.is_due && self.echo.is_known()
     }
 
-    /// The acknowledgement that is due. In these modes it only says up to which position the receiver waits for no more data; its
-    /// window field carries the number of corrected bits. `[U5]`
+    /// The acknowledgement that is due. In these modes it only says up to which position the receiver waits for no more data, and where
+    /// the rate is learnt how many segments have arrived; its window field carries the number of corrected bits. `[U5]`, `[U10]`
     pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;
@@ -226,7 +265,12 @@ impl<D: Payload> Receiver<D> {
         let mack = self.echo.mack(now)?;
         self.is_due = false;
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        Some((ack, Mack { window: self.mended, ..mack }))
+        let mut mack = Mack { window: self.mended, counts_symbols: self.reports.is_some(), ..mack };
+        if let Some(reports) = &mut self.reports {
+            reports.on_told();
+            mack.edges.push(reports.arrived, 0);
+        }
+        Some((ack, mack))
     }
 
     #[inline]

@@ -9,8 +9,10 @@ use super::super::config::AerotpConfig;
 use super::super::mack_fields::MackFields;
 use super::super::mode::Mode;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
+use super::super::rate::Outcomes;
 use super::super::write_times::WriteTimes;
 use super::encoder::Encoder;
+use super::flight::Flight;
 use super::repeat::Repeat;
 
 /// Largest distance at which a peer's position counts as behind instead of ahead.
@@ -36,11 +38,13 @@ pub(in super::super) struct Sender<D> {
     is_end_acknowledged: bool,
     is_link_down: bool,
     is_full: bool,
+    /// What was sent and not reported, where the rate is learnt.
+    flight: Option<Box<Flight>>,
     pub(in super::super) account: Account,
 }
 
 instants! {
-    Sender<D>: write_times, encoder, ended, repeat;
+    Sender<D>: write_times, encoder, ended, repeat, flight;
     fixed: unsent, unsent_bytes, is_coded, expired, next, is_closing, is_end_acknowledged, is_link_down, is_full, account
 }
 
@@ -60,6 +64,7 @@ impl<D: Payload> Sender<D> {
             is_end_acknowledged: false,
             is_link_down: false,
             is_full: false,
+            flight: Flight::new(config),
             account: Account::default(),
         }
     }
@@ -93,6 +98,16 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        let next = self.choose(now, most_bytes);
+        if let Some(flight) = &mut self.flight
+            && next.as_ref().is_some_and(|next| !next.payload.is_empty())
+        {
+            flight.on_sent(now);
+        }
+        next
+    }
+
+    fn choose(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
         self.expire(now);
         if self.ready_at() > now {
             return None;
@@ -160,9 +175,17 @@ impl<D: Payload> Sender<D> {
         self.is_coded = is_coded;
     }
 
-    pub(in super::super) fn on_mack(&mut self, _now: Time, mack: &MackFields) {
+    pub(in super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
         self.is_end_acknowledged |= self.ended.is_some() && mack.ack == self.next;
         self.account.latest_round_trip = Some(mack.round_trip);
+        if let Some(flight) = &mut self.flight {
+            flight.on_report(now, mack);
+        }
+    }
+
+    /// What became of segments, where the rate is learnt from it.
+    pub(in super::super) fn outcomes(&mut self) -> Option<&mut Outcomes> {
+        self.flight.as_mut().map(|flight| &mut flight.outcomes)
     }
 
     pub(in super::super) fn on_timeout(&mut self, now: Time) {

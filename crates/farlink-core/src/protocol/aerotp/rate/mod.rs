@@ -17,6 +17,7 @@ mod margin;
 mod outcomes;
 mod packets;
 mod phases;
+mod silence;
 
 use crate::origin::{MoveOrigin, OriginShift, instants};
 use crate::protocol::parts::pacer::Pacer;
@@ -31,16 +32,19 @@ use breaker::Breaker;
 use burst::SPACING;
 use learnt::Learnt;
 use outcomes::Outcome;
-pub(super) use outcomes::Outcomes;
+pub(super) use outcomes::{Outcomes, ReportTimes};
+use silence::Silence;
 
 /// The rate of a connection: paced, and not above the capacity of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     pub(super) pacer: Pacer,
     control: Control,
+    /// Limits a rate whose reports do not come, in modes without acknowledgements.
+    silence: Option<Box<Silence>>,
 }
 
-instants! { Rate: pacer, control }
+instants! { Rate: pacer, control, silence }
 
 /// What sets the pacer's rate.
 #[derive(Clone, Debug)]
@@ -93,7 +97,8 @@ impl Rate {
             }
             (Some(RateControl::Fixed | RateControl::None) | None, _) => Control::None,
         };
-        Rate { pacer, control }
+        let silence = config.has_rate_reports().then(|| Box::new(Silence::new(config)));
+        Rate { pacer, control, silence }
     }
 
     /// A segment of `bytes` bytes on the wire is sent, with data or without.
@@ -108,7 +113,10 @@ impl Rate {
             Control::Learnt(learnt) => {
                 let sent = clock.sending(now); // the time that an answer will echo
                 learnt.on_sent(sent, bytes, has_data);
-                self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+                if let Some(silence) = self.silence.as_mut().filter(|_| has_data) {
+                    silence.on_sent(now, learnt.bytes_per_s());
+                }
+                self.pacer.set_bytes_per_s(limited(learnt, self.silence.as_deref()));
                 if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
                     burst.on_sent(sent, bytes);
                     self.pacer.hold_until(SPACING + if burst.is_question_due() { sent } else { now });
@@ -129,7 +137,7 @@ impl Rate {
         !matches!(self.control, Control::None)
     }
 
-    /// Takes what became of packets, before the answer that showed it. `[P4]`
+    /// Takes what became of packets, and that a report told it, before the answer that showed it. `[P4]`
     pub(super) fn on_outcomes(&mut self, now: Time, outcomes: &mut Outcomes) {
         for Outcome { sent, arrived } in outcomes.take() {
             match &mut self.control {
@@ -137,7 +145,21 @@ impl Rate {
                 Control::Learnt(learnt) => learnt.on_outcome(now, sent, f64::from(arrived)),
                 Control::Watched(breaker) => breaker.on_outcome(sent, f64::from(arrived)),
             }
+            if let Some(silence) = &mut self.silence {
+                silence.on_outcome(f64::from(arrived));
+            }
         }
+        if let (Control::Learnt(learnt), Some(silence), Some(ReportTimes { timeout, spacing })) =
+            (&mut self.control, &mut self.silence, outcomes.take_report())
+        {
+            learnt.report_spacing = spacing;
+            silence.on_report(now, timeout, learnt.bytes_per_s());
+        }
+    }
+
+    /// Whether the lack of reports shows that the peer is gone. `[U11]`
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.silence.as_ref().is_some_and(|silence| silence.is_too_long())
     }
 
     /// The rate in place of a set one that the path does not carry, in bit/s; told once. `[P17]`
@@ -155,7 +177,7 @@ impl Rate {
             }
             Control::Learnt(learnt) => {
                 learnt.on_answer(now, answer);
-                self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+                self.pacer.set_bytes_per_s(limited(learnt, self.silence.as_deref()));
                 self.pacer.set_quantum(0);
             }
         }
@@ -172,7 +194,13 @@ impl Rate {
     pub(super) fn on_hint(&mut self, rate: BitRate) {
         if let Control::Learnt(learnt) = &mut self.control {
             learnt.on_hint(rate);
-            self.pacer.set_bytes_per_s(learnt.bytes_per_s());
+            self.pacer.set_bytes_per_s(limited(learnt, self.silence.as_deref()));
         }
     }
+}
+
+/// A learnt rate in bytes per second, unless a lack of reports limits it.
+#[inline]
+fn limited(learnt: &Learnt, silence: Option<&Silence>) -> f64 {
+    learnt.bytes_per_s().min(silence.map_or(f64::INFINITY, Silence::limit))
 }

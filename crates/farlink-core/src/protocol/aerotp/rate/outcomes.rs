@@ -1,6 +1,7 @@
 //! What became of transmissions.
 
 use crate::origin::instants;
+use crate::time::Time;
 
 /// What became of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,14 +14,25 @@ pub(in super::super) struct Outcome {
 
 instants! { Outcome: ; ticks: sent; fixed: arrived }
 
+/// How reports come in a mode without acknowledgements. `[U10]`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in super::super) struct ReportTimes {
+    /// When the next one is overdue.
+    pub(in super::super) timeout: Time,
+    /// The usual time between two of them.
+    pub(in super::super) spacing: Time,
+}
+
 /// What became of transmissions since the last answer, if the rate is learnt from it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Outcomes {
     pub(in super::super) is_wanted: bool,
     list: Vec<Outcome>,
+    /// The latest report in a mode without acknowledgements, until it is taken.
+    report: Option<ReportTimes>,
 }
 
-instants! { Outcomes: list; fixed: is_wanted }
+instants! { Outcomes: list; fixed: is_wanted, report }
 
 impl Outcomes {
     /// A transmission arrived, or was lost.
@@ -31,7 +43,22 @@ impl Outcomes {
         }
     }
 
+    /// A report has come.
+    pub(in super::super) fn on_report(&mut self, report: ReportTimes) {
+        self.report = Some(report);
+    }
+
+    pub(super) fn take_report(&mut self) -> Option<ReportTimes> {
+        self.report.take()
+    }
+
     pub(super) fn take(&mut self) -> std::vec::Drain<'_, Outcome> {
         self.list.drain(..)
+    }
+
+    /// The shares that arrived.
+    #[cfg(test)]
+    pub(in super::super) fn take_shares(&mut self) -> Vec<f32> {
+        self.list.drain(..).map(|outcome| outcome.arrived).collect()
     }
 }

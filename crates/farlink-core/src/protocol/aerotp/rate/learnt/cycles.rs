@@ -12,6 +12,8 @@ const GAINS: [f64; 4] = [1.1, 0.9, 0.97, 0.97];
 const PHASE_PACKETS: f64 = 50.0;
 const PHASE_ROUND_TRIPS: f64 = 0.75;
 const LONGEST_PHASE: f64 = 4.0;
+/// Where reports only count what arrived, a phase lasts for so many of them: one that tells of two phases does not tell them apart. `[U12]`
+const PHASE_REPORTS: f64 = 4.0;
 /// Growth of the base rate in a cycle of three round trips, where there is room; it doubles after each three cycles of growth, twice.
 const GROWTH: f64 = 0.05;
 const MOST_GROWTH: f64 = 0.5;
@@ -46,7 +48,8 @@ impl Learnt {
         let shortest = PHASE_PACKETS * self.packet_bytes / self.rate;
         let most_s = LONGEST_PHASE * seconds;
         let jitter = 0.9 + 0.2 * f64::from(self.jitter >> 16) / 65_536.0;
-        self.phase_until = now + Time::from_secs_f64(jitter * (PHASE_ROUND_TRIPS * seconds).max(shortest.min(most_s)));
+        let usual = (PHASE_ROUND_TRIPS * seconds).max(shortest.min(most_s));
+        self.phase_until = now + Time::from_secs_f64(jitter * usual.max(self.reports_s()));
         self.phases.begin(now, self.gain, self.rate);
     }
 
@@ -79,7 +82,13 @@ impl Learnt {
     /// How much longer phases are than most of a round trip, because few packets are sent in one.
     pub(super) fn stretch(&self) -> f64 {
         let phase_s = PHASE_ROUND_TRIPS * self.round_trip.as_secs_f64();
-        (PHASE_PACKETS * self.packet_bytes / (self.base * phase_s)).clamp(1.0, LONGEST_PHASE / PHASE_ROUND_TRIPS)
+        let packets = PHASE_PACKETS * self.packet_bytes / (self.base * phase_s);
+        packets.max(self.reports_s() / phase_s).clamp(1.0, LONGEST_PHASE / PHASE_ROUND_TRIPS)
+    }
+
+    /// The least time of a phase for its reports, in seconds.
+    fn reports_s(&self) -> f64 {
+        PHASE_REPORTS * self.report_spacing.as_secs_f64()
     }
 
     /// Lowers the base rate if a phase not above it met a queue. `[P6]`

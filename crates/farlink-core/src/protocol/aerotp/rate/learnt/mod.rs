@@ -70,15 +70,20 @@ pub(super) struct Learnt {
     growing: u32,
     /// When a queue last lowered the rate, in ticks: phases that began earlier do not lower it again.
     drained: u64,
+    /// The usual time between reports that only count what arrived; zero where acknowledgements tell what became of each packet. `[U12]`
+    pub(super) report_spacing: Time,
+    /// When the latest answer came, and how much longer than a round trip the next one may usually take.
+    answered: Time,
+    answer_delay: Time,
     /// State of the generator that makes phases differ in length.
     jitter: u32,
 }
 
 instants! {
-    Learnt: burst, arrivals, period, phases, floor, advanced, phase_until;
+    Learnt: burst, arrivals, period, phases, floor, advanced, phase_until, answered;
     ticks: drained;
     fixed: rate, base, gain, most, most_hinted, packet_bytes, wire_share, sharing, is_starting, dispersion, speeds, recent, least,
-    marked, round_trip, margin, least_loss, excess, is_used, phase, settled, cycle, growing, jitter
+    marked, round_trip, margin, least_loss, excess, is_used, phase, settled, cycle, growing, report_spacing, answer_delay, jitter
 }
 
 /// How a path is shared with others. `[P9]`, `[P15]`
@@ -190,6 +195,9 @@ impl Learnt {
             cycle: Cycle::default(),
             growing: 0,
             drained: 0,
+            report_spacing: Time::ZERO,
+            answered: Time::ZERO,
+            answer_delay: config.mack_timeout_s.time().times(2),
             jitter: 1,
         }
     }
@@ -274,6 +282,7 @@ impl Learnt {
                 self.on_settled(now, &phase);
             }
             self.follow_floor(now);
+            self.answered = now;
             return;
         }
         if let Some(dispersion) = self.burst.as_mut().and_then(|burst| burst.on_answer(now, answer, self.wire_share)) {

@@ -115,7 +115,7 @@ impl Learnt {
         (self.cycle, self.phase, self.settled, self.growing) = (Cycle::default(), 1, 1, 0);
         let packets = base * self.round_trip.as_secs_f64() / self.packet_bytes;
         self.floor = self.sharing.beta.map(|beta| Floor::new(beta, packets));
-        (self.advanced, self.is_used) = (now, true);
+        (self.advanced, self.answered, self.is_used) = (now, now, true);
         self.next_phase(now);
     }
 }
