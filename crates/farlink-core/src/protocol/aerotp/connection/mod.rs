@@ -188,7 +188,10 @@ impl<D: Payload> Connection<D> {
             size: config.packet_size(),
             mode: config.mode,
             mode_changes_made: 0,
-            errors: config.adaptive_fec.filter(|_| config.has(Mode::QuasiReliable)).map(|fec| Estimate::new(&fec, config)),
+            errors: config
+                .adaptive_fec
+                .filter(|_| config.has(Mode::QuasiReliable))
+                .map(|fec| Estimate::new(&fec, config)),
             lifecycle: Lifecycle::default(),
             is_passive: false,
             sending: Sending::new(config),
