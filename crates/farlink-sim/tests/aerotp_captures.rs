@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/farlink/wireshark/aerotp.lua");
 
-const FIELDS: [&str; 32] = [
+const FIELDS: [&str; 33] = [
     "aerotp.srcport",
     "aerotp.dstport",
     "aerotp.seq",
