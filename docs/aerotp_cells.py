@@ -196,9 +196,9 @@ class Cells:
         """Flows of a cell, in their order."""
         return [Flow(*flow) for flow in self.found[_key(*cell)]]
 
-    def worst(self, cell: Cell) -> list[Worst]:
-        """The worst window of each flow of a cell."""
-        return [Worst(*flow) for flow in self.found[_key(*cell, "worst")]]
+    def worst(self, cell: Cell) -> list[tuple[Worst, Worst]]:
+        """The worst window of each flow of a cell, among those that begin soon after its start and among the later ones."""
+        return [(Worst(*flow[:2]), Worst(*flow[2:])) for flow in self.found[_key(*cell, "worst")]]
 
 
 def _key(place: Place, transports: tuple[Transport, ...], seed: int, *kind: str) -> str:
@@ -274,13 +274,14 @@ def _run(cell: Cell) -> list[list[float]]:
     return [[float(by_flow[flow][0]), float(dropped[flow])] for flow in flows]
 
 
-# Windows begin after so many round trips of a flow, and last so many.
+# Windows begin after so many round trips of a flow, and last so many; those that begin after more are the later ones.
 FIRST_ROUND_TRIPS = 20
 WINDOW_ROUND_TRIPS = 30
+LATER_ROUND_TRIPS = 60
 
 
 def _sweep(cell: Cell) -> list[list[float]]:
-    """The worst window of each flow: the share of its packets that the queue or the policer dropped, and when it begins."""
+    """The worst windows of each flow: the share of its packets that the queue or the policer dropped, and when they begin."""
     place, transports, _ = cell
     with tempfile.TemporaryDirectory() as folder:
         series = trace_run(_scenario(cell, Path(folder), warmup_s=0), quantities=("sent_packets", "dropped_packets"))
@@ -292,15 +293,22 @@ def _sweep(cell: Cell) -> list[list[float]]:
             place.span_s[1] - WINDOW_ROUND_TRIPS * place.round_trip_s,
             place.round_trip_s,
         )
-        in_windows = []
-        for name in ("sent_packets", "dropped_packets"):
-            mask = (flow == f"flow{n}") & (quantity == name)
-            time_s, count = series.time_s[mask], np.append(0, series.value[mask])
-            until = [np.searchsorted(time_s, at, "right") for at in (begins, begins + WINDOW_ROUND_TRIPS * place.round_trip_s)]
-            in_windows.append(count[until[1]] - count[until[0]])
-        sent, dropped = in_windows
+        (sent_s, sent), (dropped_s, dropped) = (
+            (series.time_s[mask], np.append(0, series.value[mask]))
+            for mask in ((flow == f"flow{n}") & (quantity == name) for name in ("sent_packets", "dropped_packets"))
+        )
+        # A drop is recorded when the sender acts next, which may be a timeout later; the packet was sent before that.
+        before = np.searchsorted(sent_s, dropped_s, "left") - 1
+        dropped_s = np.where(before < 0, 0, sent_s[before])
+        sent, dropped = (
+            count[np.searchsorted(time_s, begins + WINDOW_ROUND_TRIPS * place.round_trip_s, "right")]
+            - count[np.searchsorted(time_s, begins, "right")]
+            for time_s, count in ((sent_s, sent), (dropped_s, dropped))
+        )
         share = dropped / np.maximum(sent, 1)
-        worst.append([float(share.max()), float(begins[share.argmax()])])
+        later = LATER_ROUND_TRIPS - FIRST_ROUND_TRIPS
+        soon, late = share[:later].argmax(), later + share[later:].argmax()
+        worst.append([float(share[soon]), float(begins[soon]), float(share[late]), float(begins[late])])
     return worst
 
 
