@@ -7,13 +7,12 @@ use farlink_core::Time;
 use farlink_core::channel::gilbert_elliott::{GilbertElliott, Per};
 use farlink_core::channel::loss::Loss;
 use farlink_core::channel::{ChannelKind, Prepared, Site};
-use farlink_core::hop::{HopSetup, QueueLimit};
+use farlink_core::hop::{HopSetup, PolicerConfig, QueueLimit};
 use farlink_core::rng::Rng;
 use farlink_core::trace::MemoryTraces;
-use farlink_core::units::{BitRate, Probability};
+use farlink_core::units::{BitRate, Count, Probability};
 
 use crate::Failure;
-use crate::policer::Policer;
 use crate::way::Way;
 
 pub(crate) const HELP: &str = "\
@@ -90,7 +89,8 @@ impl Options {
             if self.queue.is_some() || self.mark.is_some() {
                 return Err(Failure::new("--police has no queue", "leave --queue and --mark out, or --police"));
             }
-            Ok(Policer::new(rate, packets * PACKET_BYTES))
+            let burst_bytes = Count::new((packets * PACKET_BYTES) as f64).expect("checked");
+            Ok(PolicerConfig { rate_bps: BitRate::new(rate).expect("checked"), burst_bytes })
         });
         let policer = policer.transpose()?;
         let rate = if policer.is_some() { NO_RATE_BPS } else { self.rate_bps.unwrap_or(NO_RATE_BPS) };
@@ -99,6 +99,7 @@ impl Options {
             name: name.to_owned(),
             rate: BitRate::new(rate).expect("checked").into(),
             delay: Time::from_secs_f64(self.delay_s).into(),
+            policer,
             limit: packets(self.queue),
             mark_from: packets(self.mark),
             weights: None,
@@ -107,7 +108,7 @@ impl Options {
             bundle: None,
         };
         let random = |part: &str| Rng::for_component(seed, 0, &format!("relay.{name}.{part}"));
-        Ok(Way::new(&setup, policer, Time::from_secs_f64(self.jitter_s), random("hop"), random("jitter"), shared))
+        Ok(Way::new(&setup, Time::from_secs_f64(self.jitter_s), random("hop"), random("jitter"), shared))
     }
 
     fn channel(&self) -> Result<Arc<dyn Prepared>, Failure> {

@@ -14,7 +14,6 @@ mod arguments;
 mod counts;
 mod driver;
 mod packet;
-mod policer;
 mod tun;
 mod way;
 

@@ -1,4 +1,4 @@
-//! One way through the relay: policer, hop, jitter, and the packets under way. It has no clock: time is an argument.
+//! One way through the relay: hop, jitter, and the packets under way. It has no clock: time is an argument.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,12 +10,10 @@ use farlink_core::rng::Rng;
 
 use crate::counts::Flows;
 use crate::packet;
-use crate::policer::Policer;
 
 /// Call [`handle_packet`](Way::handle_packet) for each packet, and [`poll`](Way::poll) at [`poll_timeout`](Way::poll_timeout) until
 /// nothing more is due.
 pub(crate) struct Way {
-    policer: Option<Policer>,
     hop: Hop,
     jitter: Time,
     rng: Rng,
@@ -35,16 +33,9 @@ struct Due {
 
 impl Way {
     /// `shared` is the random stream of both ways.
-    pub(crate) fn new(
-        setup: &HopSetup,
-        policer: Option<Policer>,
-        jitter: Time,
-        hop: Rng,
-        rng: Rng,
-        shared: &Rng,
-    ) -> Self {
+    pub(crate) fn new(setup: &HopSetup, jitter: Time, hop: Rng, rng: Rng, shared: &Rng) -> Self {
         let hop = Hop::new(setup, false, hop, shared);
-        Way { policer, hop, jitter, rng, under_way: BinaryHeap::new(), taken: 0, flows: Flows::default() }
+        Way { hop, jitter, rng, under_way: BinaryHeap::new(), taken: 0, flows: Flows::default() }
     }
 
     /// A packet comes in. `now` must not decrease from call to call.
@@ -54,10 +45,6 @@ impl Way {
         counts.came += 1;
         counts.came_bytes += u64::from(bytes);
         counts.longest_bytes = counts.longest_bytes.max(u64::from(bytes));
-        if self.policer.as_mut().is_some_and(|policer| !policer.passes(now, bytes)) {
-            counts.dropped += 1;
-            return;
-        }
         let Entry::Sent(verdict) = self.hop.send(now, bytes, 0) else { unreachable!("its queue has no classes") };
         let at = match verdict {
             Verdict::Arrives(at) => at,
