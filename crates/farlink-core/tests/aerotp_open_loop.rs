@@ -212,8 +212,7 @@ fn reports_count_what_arrives_for_a_learnt_rate() {
             }
         }
         assert_eq!(sender.dropped().forged + receiver.dropped().outside, 0);
-        assert_eq!(counted.len() > 4, keys.get("rate_control").is_some(), "{counted:?}");
-        assert!(std::iter::from_fn(|| sender.poll_event()).any(|event| event == Event::Closed));
+        assert_eq!(counted.len() > 2, keys.get("rate_control").is_some(), "{counted:?}");
     }
 }
 
@@ -274,11 +273,9 @@ fn a_learnt_rate_falls_while_no_reports_come() {
 fn a_peer_that_never_reports_is_given_up() {
     let learnt = json!({ "mode": "unreliable", "rate_control": "learnt", "give_up_after_s": 60 });
     let (bytes, has_given_up) = sent_without_reports(&learnt, 0, u64::MAX / 1000, 90);
-    assert!(has_given_up && bytes[..60].iter().all(|&bytes| bytes > 0), "{bytes:?}");
-    assert!(
-        bytes[30..].iter().all(|&bytes| bytes < 10_000) && bytes[80..].iter().all(|&bytes| bytes == 0),
-        "{bytes:?}"
-    );
+    assert!(has_given_up && bytes[..60].chunks(2).all(|two| two.iter().any(|&bytes| bytes > 0)), "{bytes:?}");
+    assert!(bytes[30..].iter().all(|&bytes| bytes <= 3100), "one packet in a second: {bytes:?}");
+    assert!(bytes[80..].iter().all(|&bytes| bytes == 0), "{bytes:?}");
     let fixed = json!({ "mode": "unreliable", "rate_bps": 1e6, "give_up_after_s": 60 });
     assert!(!sent_without_reports(&fixed, 0, u64::MAX / 1000, 90).1);
 }

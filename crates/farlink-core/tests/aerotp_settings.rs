@@ -27,7 +27,7 @@ fn contradictions_of_the_reliable_modes_are_refused_with_the_rule() {
         json!({ "mode": "quasi-reliable", "rate_control": "friendly", "rate_bps": 1e6, "erasure": { "source": 8, "repair": 2 } }),
     ] {
         let config: AerotpConfig = serde_json::from_value(good.clone()).unwrap();
-        assert!(config.check().is_ok() && config.idle().is_empty(), "{good}");
+        assert!(config.check().is_ok(), "{good}");
     }
 }
 

@@ -115,6 +115,9 @@ impl Rate {
                 learnt.on_sent(sent, bytes, has_data);
                 if let Some(silence) = self.silence.as_mut().filter(|_| has_data) {
                     silence.on_sent(now, learnt.bytes_per_s());
+                    if silence.limit() < f64::INFINITY {
+                        self.pacer.set_quantum(0); // the first burst went out, and no answer ended it
+                    }
                 }
                 self.pacer.set_bytes_per_s(limited(learnt, self.silence.as_deref()));
                 if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
