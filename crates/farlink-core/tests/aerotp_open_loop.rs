@@ -189,7 +189,7 @@ fn reports_count_what_arrives_for_a_learnt_rate() {
         sender.write(Time::ZERO, &mut Virtual(20_000));
         sender.close(Time::ZERO);
         let (mut counted, mut arrived, mut changes) = (Vec::new(), 0, 0);
-        for ms in 0..400 {
+        for ms in 0..4_000 {
             let now = Time::from_millis(ms);
             sender.handle_timeout(now);
             receiver.handle_timeout(now);

@@ -211,7 +211,8 @@ pub(crate) fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>
                 .sum();
             let extended_bytes = if values == 0 { 0 } else { (1 + values).next_multiple_of(4) };
             let optional = [
-                (mack.is_some(), Flags::MACK, 0),
+                // `[L12]`: without a check, damage may leave no list, of which the simulator knows nothing.
+                (mack.is_some(), Flags::MACK.with(Flags::CRC), 0),
                 (repair.is_some(), Flags::REPAIR, 16),
                 (fec_words > 0, Flags::FEC.with(Flags::CRC), 4),
                 (extended_bytes > 0, Flags::EXTENDED, extended_bytes),
