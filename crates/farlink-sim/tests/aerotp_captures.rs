@@ -309,7 +309,7 @@ fn tshark_reads_every_kind_whole_in_ip_and_in_udp() {
 
 #[test]
 fn tshark_names_the_failed_check() {
-    let [plain, all, mack, reset, protected] = kinds().try_into().unwrap();
+    let [plain, all, mack, reset, protected, _, _] = kinds().try_into().unwrap();
     let checked = Segment { flags: Flags::CRC, ..plain };
     let packets: Vec<_> = [checked.clone(), checked, all, mack, reset.clone(), reset.clone(), reset, protected]
         .map(|segment| (segment, false))
