@@ -2,8 +2,6 @@
 //!
 //! A sender of full packets leaves gaps and blocks that are multiples of their length, so most distances take one byte.
 
-use super::segment::Edges;
-
 /// The distances between the edges of a list, from ACK number 0 on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Distances<'a> {
@@ -14,8 +12,8 @@ pub(crate) struct Distances<'a> {
 }
 
 impl<'a> Distances<'a> {
-    pub(crate) fn new(ack: u32, edges: &'a Edges) -> Self {
-        let mut distances = Distances { ack, edges: edges.numbers(), unit: 1 };
+    pub(crate) fn new(ack: u32, edges: &'a [u32]) -> Self {
+        let mut distances = Distances { ack, edges, unit: 1 };
         distances.unit = distances.in_units().fold(0, greatest_common_divisor).max(1);
         distances
     }
@@ -54,20 +52,12 @@ fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn edges(blocks: &[(u32, u32)]) -> Edges {
-        let mut edges = Edges::default();
-        for &(start, end) in blocks {
-            assert!(edges.push(start, end));
-        }
-        edges
-    }
-
     #[test]
     fn gaps_and_blocks_of_full_packets_take_a_byte_each() {
         // Blocks of 9 and 70 packets of 1460 bytes behind gaps of one packet, across the end of the numbers.
         let ack = 0_u32.wrapping_sub(3000);
         let at = |packets: u32| ack.wrapping_add(1460 * packets);
-        let edges = edges(&[(at(1), at(10)), (at(11), at(81))]);
+        let edges = [at(1), at(10), at(11), at(81)];
         let distances = Distances::new(ack, &edges);
         assert_eq!((distances.unit, distances.in_units().collect::<Vec<_>>()), (1460, vec![1, 9, 1, 70]));
         assert_eq!(distances.bytes(), 2 + 1 + 1 + 1 + 2);
@@ -75,7 +65,7 @@ mod tests {
 
     #[test]
     fn one_short_packet_makes_the_unit_small() {
-        let edges = edges(&[(1460, 2921), (2921, 2921)]);
+        let edges = [1460, 2921, 2921, 2921];
         let distances = Distances::new(0, &edges);
         assert_eq!((distances.unit, distances.in_units().collect::<Vec<_>>()), (1, vec![1460, 1461, 0, 0]));
         assert_eq!(distances.bytes(), 1 + 2 + 2 + 1 + 1);
@@ -83,9 +73,7 @@ mod tests {
 
     #[test]
     fn no_edges_and_edges_without_distance_have_a_unit_of_one() {
-        let none = Edges::default();
-        assert_eq!((Distances::new(5, &none).unit, Distances::new(5, &none).bytes()), (1, 0));
-        let same = edges(&[(5, 5)]);
-        assert_eq!((Distances::new(5, &same).unit, Distances::new(5, &same).bytes()), (1, 3));
+        assert_eq!((Distances::new(5, &[]).unit, Distances::new(5, &[]).bytes()), (1, 0));
+        assert_eq!((Distances::new(5, &[5, 5]).unit, Distances::new(5, &[5, 5]).bytes()), (1, 3));
     }
 }

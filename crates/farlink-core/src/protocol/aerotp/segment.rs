@@ -136,8 +136,11 @@ pub struct Mack {
 impl Mack {
     /// Length of the list and of the fields before it, in bytes, behind ACK number 0, from which distances count.
     pub fn body_bytes(&self, ack: u32) -> u32 {
-        let list =
-            if self.has_distances { Distances::new(ack, &self.edges).bytes() } else { 4 * self.edges.len() as u32 };
+        let list = if self.has_distances {
+            Distances::new(ack, self.edges.numbers()).bytes()
+        } else {
+            4 * self.edges.len() as u32
+        };
         MACK_FIXED_BYTES + list
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn write(ack: u32, mack: &Mack, out: &mut Writer<'_>) {
     out.extend(marked.to_be_bytes());
     out.extend(damaged.to_be_bytes());
     if has_distances {
-        write_distances(&Distances::new(ack, &mack.edges), out);
+        write_distances(&Distances::new(ack, mack.edges.numbers()), out);
         return;
     }
     for (start, end) in mack.edges.blocks() {
