@@ -191,7 +191,7 @@ impl<D: Payload> Connection<D> {
             errors: config
                 .adaptive_fec
                 .filter(|_| config.has(Mode::QuasiReliable))
-                .map(|fec| Estimate::new(&fec, config)),
+                .map(|fec| Estimate::new(&fec, config.has_rate_reports())),
             lifecycle: Lifecycle::default(),
             is_passive: false,
             sending: Sending::new(config),

@@ -7,7 +7,6 @@ use crate::origin::instants;
 use crate::time::Time;
 use crate::units::{Fraction, PositiveSeconds};
 
-use super::super::config::AerotpConfig;
 use super::strength::smallest_words;
 
 /// Parity that adapts to the bit error rate.
@@ -52,8 +51,9 @@ pub(in super::super) struct Estimate {
 instants! { Estimate: next; fixed: target, hint, bits, wrong, last, every }
 
 impl Estimate {
-    pub(in super::super) fn new(fec: &AdaptiveFec, config: &AerotpConfig) -> Self {
-        let every = if config.has_rate_reports() { fec.report_every_s.time() } else { Time::ZERO };
+    /// `has_rate_reports`: whether there are also the reports from which a rate is learnt.
+    pub(in super::super) fn new(fec: &AdaptiveFec, has_rate_reports: bool) -> Self {
+        let every = if has_rate_reports { fec.report_every_s.time() } else { Time::ZERO };
         let (target, last, next) = (fec.target_loss.get(), (0, 0, 0), Time::ZERO);
         Estimate { target, hint: None, bits: 0.0, wrong: 0.0, last, every, next }
     }
@@ -104,7 +104,7 @@ mod tests {
     use crate::protocol::aerotp::Fec;
 
     fn estimate() -> Estimate {
-        Estimate::new(&AdaptiveFec::default(), &AerotpConfig::default())
+        Estimate::new(&AdaptiveFec::default(), false)
     }
 
     #[test]
