@@ -109,7 +109,7 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/wheel.built: $(SOURCES) | $(STAMPS)/venv
-	@echo "Building farlink (a minute or two the first time)"
+	@echo "Building farlink (some minutes the first time)"
 	@rm -rf $(STAMPS)/wheel
 	@output=$$($(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python \
 		--out $(STAMPS)/wheel 2>&1) || { echo "$$output"; exit 1; }

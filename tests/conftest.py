@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,6 +55,15 @@ traffic = { kind = "bulk" }
 """
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def program_of_docs(name: str) -> ModuleType:
+    """Import a program of ``docs/``, which may import others from there."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import ROOT
+from tests.conftest import program_of_docs
 
 pytest.importorskip("scipy")
 
@@ -28,11 +26,7 @@ BURSTS = st.lists(st.tuples(st.integers(0, 26 * 8 * 650), st.integers(1, 9000), 
 
 @pytest.fixture(scope="module")
 def codes():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        return importlib.import_module("impaired_codes")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
+    return program_of_docs("impaired_codes")
 
 
 def lost(code, wrong):
@@ -143,11 +137,7 @@ def test_bursts_have_the_lengths_and_the_distance_that_are_asked_for(codes):
 
 
 def test_an_outage_of_three_segments_is_repaired_and_a_longer_one_is_not():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        program = importlib.import_module("erasure_bursts")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
+    program = program_of_docs("erasure_bursts")
     across = program.CODES[-1]
     segment_s = 8 * 554 / 2e6
 

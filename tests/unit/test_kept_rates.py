@@ -7,7 +7,8 @@ import json
 import pytest
 
 from farlink import _core
-from farlink.channels import coding, kept_rates
+from farlink.channels import coding
+from farlink.kept_results import digest
 
 CODING = {"modulation": "bpsk", "decision": "hard", "code": {"kind": "convolutional", "generators": "7,5"}}
 
@@ -93,7 +94,7 @@ def test_a_cache_file_with_impossible_numbers_is_ignored(simulations, tmp_path, 
     kept = kept_file(tmp_path)
     lie = json.loads(kept.read_text())
     lie["found"][name] = value
-    lie["sha256"] = kept_rates._digest(lie["key"], lie["found"])
+    lie["sha256"] = digest(lie["key"], lie["found"])
     kept.write_text(json.dumps(lie))
 
     assert rate() == before

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from tests.conftest import program_of_docs
 
 from farlink.errors import ArgumentError
 from farlink.models.multilink.link_kind import WEIGHTS, Features, features, wireless_probability
 
 pytest.importorskip("scipy.optimize")
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
 
 @pytest.fixture(scope="module")
 def link_kinds():
-    sys.path.insert(0, str(DOCS))
-    try:
-        spec = importlib.util.spec_from_file_location("link_kinds", DOCS / "link_kinds.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["link_kinds"] = module
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        sys.path.remove(str(DOCS))
-        sys.modules.pop("link_kinds", None)
+    return program_of_docs("link_kinds")
 
 
 def arq(rng, *, step_s=0.2, failures=0.3, count=500):

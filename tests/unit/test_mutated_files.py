@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from farlink import _core
 from farlink.capture import connections
 from farlink.capture import files as captures
-from farlink.channels import cache, kept_rates
+from farlink.channels import cache
 from farlink.channels.calls import logs
+from farlink.channels.kept_rates import KEPT
 from farlink.channels.trace import KINDS, Trace
 from farlink.errors import FarlinkError
+from farlink.kept_results import digest
 from farlink.tune import files as tables
 
 ADDRESSES = 4 << 30
@@ -211,10 +213,10 @@ FOUND = {
 @often
 @given(data=st.data())
 def test_mutated_cached_rate_is_read_or_ignored(data):
-    whole = json.dumps({"key": "k", "found": FOUND, "sha256": kept_rates._digest("k", FOUND)}).encode()
-    assert kept_rates.parse(whole, "k") == (FOUND, "")
+    whole = json.dumps({"key": "k", "found": FOUND, "sha256": digest("k", FOUND)}).encode()
+    assert KEPT.parse(whole, "k") == (FOUND, "")
 
-    found, why = kept_rates.parse(data.draw(changed(whole)), "k")
+    found, why = KEPT.parse(data.draw(changed(whole)), "k")
 
     assert found == FOUND or (found is None and why)
 
@@ -224,11 +226,11 @@ def test_mutated_cached_rate_is_read_or_ignored(data):
 def test_mutated_cached_rate_with_a_valid_checksum_is_read_or_ignored(name, value):
     lie = {**FOUND, name: value}
     try:
-        content = json.dumps({"key": "k", "found": lie, "sha256": kept_rates._digest("k", lie)}).encode()
+        content = json.dumps({"key": "k", "found": lie, "sha256": digest("k", lie)}).encode()
     except UnicodeEncodeError:
         return
 
-    found, why = kept_rates.parse(content, "k")
+    found, why = KEPT.parse(content, "k")
 
     if found is not None:
         assert isinstance(value, int)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -10,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import ROOT, assert_refused
+from tests.conftest import ROOT, assert_refused, program_of_docs
 
 # The relay's bucket holds 20 packets at this rate; 52 bytes of 1500 are headers.
 RATE_BPS = 10e6
@@ -28,18 +27,11 @@ def examples() -> Path:
 
 def why_not_here() -> str | None:
     """Why this machine makes no network namespaces with TUN devices; None if it does."""
-    spec = importlib.util.spec_from_file_location("kernel_paths", ROOT / "docs" / "kernel_paths.py")
-    assert spec is not None
-    assert spec.loader is not None
-    paths = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = paths  # its dataclass asks for it
-    spec.loader.exec_module(paths)
+    paths = program_of_docs("kernel_paths")
     try:
         paths.check_machine()
     except paths.UnusableError as error:
         return str(error)
-    finally:
-        del sys.modules[spec.name]
     return None
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import tuning
-from tests.conftest import ROOT
+from tests.conftest import program_of_docs
 
 pytest.importorskip("pydantic")
 
@@ -362,11 +360,7 @@ def test_too_many_blocks_of_a_group_are_refused():
 
 @pytest.fixture(scope="module")
 def page_codes():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        return importlib.import_module("impaired_codes")
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
+    return program_of_docs("impaired_codes")
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 26 * 8 * 650), st.integers(1, 30_000), st.integers(1, 40)), max_size=4)

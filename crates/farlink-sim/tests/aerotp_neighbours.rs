@@ -3,36 +3,9 @@
 
 use std::borrow::Cow;
 
-use crate::common::{expanded, go_on, real, run, setup, text};
+use crate::common::{bottleneck, expanded, go_on, real, run, setup, text};
 use farlink_core::protocol::TransportConfig;
 use serde_json::{Value, json};
-
-/// 1 Gb/s and 1 ms, then a bottleneck of 10 Mb/s; measured from 60 s on, for a minute.
-fn shared(transports: &[Value], delay_s: f64, queue_packets: u32, loss: f64) -> Value {
-    let mut scenario = json!({
-        "duration_s": 120,
-        "measure": { "warmup_s": 60 },
-        "runs": 1,
-        "seed": 1,
-        "path": ["lan", "wan"],
-        "hop": {
-            "lan": { "rate_bps": 1e9, "delay_s": 0.001 },
-            "wan": { "rate_bps": 1e7, "delay_s": delay_s, "queue_packets": queue_packets },
-        },
-        "transport": {},
-        "flow": {},
-    });
-    if loss > 0.0 {
-        scenario["hop"]["wan"]["channel"] = json!({ "kind": "loss", "loss": loss });
-    }
-    for (n, transport) in transports.iter().enumerate() {
-        scenario["transport"][format!("t{n}")] = transport.clone();
-        let traffic = json!({ "kind": "bulk" });
-        scenario["flow"][format!("f{n}")] =
-            json!({ "transport": format!("t{n}"), "start_s": 0.5 * n as f64, "traffic": traffic });
-    }
-    scenario
-}
 
 fn aerotp(control: &str) -> Value {
     json!({ "kind": "aerotp", "rate_control": control })
@@ -53,7 +26,7 @@ fn measured(scenario: &Value) -> Vec<(f64, f64)> {
 
 #[test]
 fn the_only_flow_of_a_scenario_has_a_path_of_its_own() {
-    let alone = |transports: &[Value]| match &setup(&shared(transports, 0.25, 4, 0.0)).flows[0].transport {
+    let alone = |transports: &[Value]| match &setup(&bottleneck(transports, 0.25, 4, 0.0)).flows[0].transport {
         TransportConfig::Aerotp(aerotp) => aerotp.alone,
         other => panic!("{other:?}"),
     };
@@ -69,7 +42,7 @@ fn the_only_flow_of_a_scenario_has_a_path_of_its_own() {
 #[test]
 fn a_short_queue_behind_the_first_hop_is_seen() {
     for loss in [0.0, 0.1] {
-        let (goodput, lost) = measured(&shared(&[json!({ "kind": "aerotp" })], 0.25, 4, loss))[0];
+        let (goodput, lost) = measured(&bottleneck(&[json!({ "kind": "aerotp" })], 0.25, 4, loss))[0];
         let dropped = (lost - loss) / (1.0 - loss);
         assert!(goodput > 0.9 * (1.0 - loss) && dropped < 0.05, "{goodput}, {dropped}: loss {loss}");
     }
@@ -79,7 +52,7 @@ fn a_short_queue_behind_the_first_hop_is_seen() {
 #[test]
 fn two_of_aerotp_leave_cubic_its_share_of_a_short_queue() {
     for control in ["friendly", "learnt"] {
-        let flows = measured(&shared(&[aerotp(control), aerotp(control), tcp("cubic")], 0.025, 5, 0.0));
+        let flows = measured(&bottleneck(&[aerotp(control), aerotp(control), tcp("cubic")], 0.025, 5, 0.0));
         let least = if control == "friendly" { 0.1 } else { 0.05 };
         assert!(flows[2].0 > least, "{flows:?} with {control}");
         assert!(flows[0].0 > 0.15 && flows[1].0 > 0.15, "{flows:?} with {control}");
@@ -90,10 +63,10 @@ fn two_of_aerotp_leave_cubic_its_share_of_a_short_queue() {
 #[test]
 fn beside_reno_in_a_deep_queue_aerotp_has_its_share() {
     for control in ["friendly", "learnt"] {
-        let flows = measured(&shared(&[aerotp(control), tcp("reno")], 0.025, 42, 0.0));
+        let flows = measured(&bottleneck(&[aerotp(control), tcp("reno")], 0.025, 42, 0.0));
         assert!(flows[0].0 > 0.3 && flows[1].0 > 0.1, "{flows:?} with {control}");
     }
-    let alone = measured(&shared(&[aerotp("friendly")], 0.025, 42, 0.0))[0];
+    let alone = measured(&bottleneck(&[aerotp("friendly")], 0.025, 42, 0.0))[0];
     assert!(alone.0 > 0.85 && alone.1 < 0.03, "{alone:?}");
 }
 
@@ -102,7 +75,7 @@ fn beside_reno_in_a_deep_queue_aerotp_has_its_share() {
 fn a_set_rate_falls_to_what_a_bottleneck_carries_and_stays_where_a_channel_loses() {
     let set = |rate_bps: f64, loss: f64, is_alone: bool, seed: u64| {
         let transport = json!({ "kind": "aerotp", "rate_bps": rate_bps, "alone": is_alone });
-        let mut scenario = shared(&[transport], 0.025, 20, loss);
+        let mut scenario = bottleneck(&[transport], 0.025, 20, loss);
         scenario["seed"] = json!(seed);
         measured(&scenario)[0]
     };
@@ -121,7 +94,7 @@ fn a_set_rate_falls_to_what_a_bottleneck_carries_and_stays_where_a_channel_loses
 #[test]
 fn a_set_rate_that_was_lowered_is_remarked_on() {
     let notes = |transport: Value, loss: f64| {
-        let mut scenario = shared(&[tcp("reno"), transport], 0.025, 20, loss);
+        let mut scenario = bottleneck(&[tcp("reno"), transport], 0.025, 20, loss);
         scenario["runs"] = json!(2);
         let output = run(&scenario, 2);
         let expanded = expanded(&scenario);

@@ -1,6 +1,6 @@
 //! AeroTP without acknowledgements in the packet engine: losses match the closed forms.
 
-use crate::common::{once, set, setup};
+use crate::common::{bottleneck, once, set, setup};
 use farlink_core::protocol::aerotp::Fec;
 use farlink_sim::engine::FlowResult;
 use serde_json::{Value, json};
@@ -214,27 +214,9 @@ fn a_deadline_bounds_the_delay() {
     }
 }
 
-/// 10 Mb/s, a round trip of 250 ms and a queue of as much; a minute after the first one.
-fn bottleneck(transports: &[Value], loss: f64) -> Value {
-    let channel = if loss > 0.0 { json!({ "kind": "loss", "loss": loss }) } else { json!({ "kind": "none" }) };
-    let mut scenario = json!({
-        "duration_s": 120,
-        "measure": { "warmup_s": 60 },
-        "path": ["lan", "wan"],
-        "hop": {
-            "lan": { "rate_bps": 1e9, "delay_s": 0.001 },
-            "wan": { "rate_bps": 1e7, "delay_s": 0.125, "queue_packets": 208, "channel": channel },
-        },
-        "transport": {},
-        "flow": {},
-    });
-    for (n, transport) in transports.iter().enumerate() {
-        scenario["transport"][format!("t{n}")] = transport.clone();
-        let traffic = json!({ "kind": "bulk" });
-        scenario["flow"][format!("f{n}")] =
-            json!({ "transport": format!("t{n}"), "start_s": 0.5 * n as f64, "traffic": traffic });
-    }
-    scenario
+/// A round trip of 250 ms and a queue of as much.
+fn quarter_of_a_second(transports: &[Value], loss: f64) -> Value {
+    bottleneck(transports, 0.125, 208, loss)
 }
 
 fn learning(mode: &str, control: &str) -> Value {
@@ -251,7 +233,7 @@ fn modes_without_acknowledgements_learn_what_a_channel_carries() {
     for mode in ["quasi-reliable", "unreliable"] {
         for control in ["learnt", "friendly"] {
             for loss in [0.0, 0.02, 0.1] {
-                let flow = flow(&bottleneck(&[learning(mode, control)], loss), 1);
+                let flow = flow(&quarter_of_a_second(&[learning(mode, control)], loss), 1);
                 let goodput = flow.delivered_bytes as f64 * 8.0 / 60.0 / 1e7 / (1.0 - loss);
                 let dropped = (flow.lost_packets as f64 / flow.sent_packets as f64 - loss) / (1.0 - loss);
                 assert!(goodput > 0.85 && dropped < 0.02, "{mode} {control}, loss {loss}: {goodput:.3}, {dropped:.4}");
@@ -264,7 +246,7 @@ fn modes_without_acknowledgements_learn_what_a_channel_carries() {
 /// was sent was lost in the queue here.
 #[test]
 fn a_learnt_rate_does_not_run_away_where_reports_are_far_apart() {
-    let mut scenario = bottleneck(&[learning("unreliable", "learnt")], 0.1);
+    let mut scenario = quarter_of_a_second(&[learning("unreliable", "learnt")], 0.1);
     set(&mut scenario, "hop.wan.delay_s", json!(0.005));
     set(&mut scenario, "hop.wan.queue_packets", json!(8));
     set(&mut scenario, "hop.wan.return", json!({ "channel": { "kind": "loss", "loss": 0.3 } }));
@@ -277,7 +259,7 @@ fn a_learnt_rate_does_not_run_away_where_reports_are_far_apart() {
 fn a_friendly_rate_without_acknowledgements_shares_with_cubic() {
     let tcp = json!({ "kind": "tcp", "variant": "sack", "congestion_control": "cubic", "timestamps": true });
     for mode in ["reliable", "quasi-reliable", "unreliable"] {
-        let mut scenario = bottleneck(&[learning(mode, "friendly"), tcp.clone()], 0.0);
+        let mut scenario = quarter_of_a_second(&[learning(mode, "friendly"), tcp.clone()], 0.0);
         set(&mut scenario, "duration_s", json!(240));
         let flows = once(&setup(&scenario), 1).flows;
         let share = |n: usize| flows[n].delivered_bytes as f64 * 8.0 / 180.0 / 1e7;

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from farlink.arguments import check_range, checked_arguments
-from farlink.channels import kept_rates
+from farlink.channels.kept_rates import KEPT
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, core_errors
 from farlink.limits import check_seed, check_threads
@@ -128,12 +128,12 @@ def error_rate(
     check_seed(seed)
     effort = {"seed": seed, "events": events, "max_bits": max_bits, "packet_bits": packet_bits}
     key = {"coding": dict(coding), "ebn0_db": ebn0_db, **effort}
-    found = kept_rates.read(key)
+    found = KEPT.read(key)
     if found is None:
         with core_errors():
             found = dict(_core.error_rate(json.dumps(coding), ebn0_db, **effort, threads=threads, progress=progress))
         if not found["interrupted"]:
-            kept_rates.write(key, found)
+            KEPT.write(key, found)
     return ErrorRate(
         ebn0_db=ebn0_db,
         bits=found["bits"],

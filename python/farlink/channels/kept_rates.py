@@ -1,88 +1,15 @@
-"""Simulated error rates, kept so that they are computed once.
-
-A file belongs to the code that computed it, whose fingerprint is part of its name; and what it holds is believed only where its
-checksum is right and the numbers are rates that such a simulation can give.
-"""
+"""Simulated error rates, kept so that they are computed once, and believed only where such a simulation can give them."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from farlink.errors import FarlinkError, OutputError
-from farlink.folders import cache_folder, set_aside
-from farlink.output import whole_file
-from farlink.untrusted import read_file
+from farlink.kept_results import KeptResults
 
-# Changes with the format.
-_FORMAT = 2
-_MOST_BYTES = 1 << 16
 _COUNTS = ("bits", "wrong_bits", "events", "gave_up", "packets", "wrong_packets", "packet_bits")
 _RATES = ("bit_error_rate", "event_rate", "packet_error_rate")
 _FLAGS = ("interrupted", "reached")
-
-
-def read(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The cached result of a simulation; None without a valid one.
-
-    A file that is damaged is set aside, and that is said.
-
-    Parameters
-    ----------
-    key
-        What decides the result.
-    """
-    path = _path(key)
-    try:
-        content = read_file(path, FarlinkError, _MOST_BYTES)
-    except OSError:
-        return None
-    except FarlinkError:
-        content = b""
-    found, why = parse(content, _whole(key))
-    if found is None:
-        set_aside(path, why)
-    return found
-
-
-def parse(content: bytes, key: str) -> tuple[dict[str, Any] | None, str]:
-    """Contents of a file; or None, and the reason why it is invalid.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    key
-        What it should be of.
-    """
-    try:
-        kept = json.loads(content, parse_constant=_no_number)
-        said, found = kept["sha256"], kept["found"]
-        digest = _digest(kept["key"], found)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None, "it is not whole"
-    if said != digest:
-        return None, "its checksum is wrong"
-    if kept["key"] != key:
-        return None, "it is of another simulation"
-    wrong = _impossible(found)
-    return (None, wrong) if wrong else (dict(found), "")
-
-
-def write(key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Cache the result of a simulation. If that is impossible, it is simulated again next time."""
-    path, whole = _path(key), _whole(key)
-    content = {"key": whole, "found": dict(found), "sha256": _digest(whole, dict(found))}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(content), encoding="utf-8")
-    except (OSError, OutputError):
-        return
 
 
 def _impossible(found: Any) -> str:
@@ -110,19 +37,4 @@ def _impossible(found: Any) -> str:
     return ""
 
 
-def _no_number(name: str) -> float:
-    raise ValueError(name)
-
-
-def _digest(key: Any, found: Any) -> str:
-    return hashlib.sha256(json.dumps([key, found], sort_keys=True).encode()).hexdigest()
-
-
-def _whole(key: Mapping[str, Any]) -> str:
-    from farlink import _core
-
-    return json.dumps({**key, "build": _core.__build__, "format": _FORMAT}, sort_keys=True)
-
-
-def _path(key: Mapping[str, Any]) -> Path:
-    return cache_folder("codes") / f"{hashlib.sha256(_whole(key).encode()).hexdigest()[:24]}.rate.json"
+KEPT = KeptResults("codes", ".rate.json", format=2, most_bytes=1 << 16, impossible=_impossible)

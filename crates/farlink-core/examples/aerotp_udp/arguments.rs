@@ -7,7 +7,7 @@ use std::time::Duration;
 use farlink_core::protocol::aerotp::{AerotpConfig, RateControl};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 
-use crate::Failure;
+use crate::command_line::{self, Failure};
 
 pub(crate) const HELP: &str = "\
 Moves a file between two processes with AeroTP over UDP, on this machine or between network namespaces.
@@ -148,13 +148,8 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
         let Some((name, value, least, most)) = values.iter_mut().find(|(name, ..)| *name == word) else {
             return Err(Failure::new(format!("there is no option {word}"), "aerotp_udp --help lists them"));
         };
-        let text = words.next().unwrap_or_default();
-        *value = text.parse().ok().filter(|value| (*least..=*most).contains(value)).ok_or_else(|| {
-            Failure::new(
-                format!("{name} {text} is no number from {least:e} to {most:e}"),
-                format!("as in {name} {}", if *value == NO_REPORT { 1.0 } else { *value }),
-            )
-        })?;
+        let example = if *value == NO_REPORT { 1.0 } else { *value };
+        *value = command_line::number(name, &words.next().unwrap_or_default(), [*least, *most], example)?;
     }
     let places: Vec<&str> = places.iter().map(String::as_str).collect();
     let command = match places[..] {

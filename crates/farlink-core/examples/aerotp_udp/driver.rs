@@ -16,7 +16,7 @@ use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::Failure;
+use crate::command_line::Failure;
 
 /// One or more connections and their files.
 pub(crate) trait Party {

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use farlink_core::protocol::aerotp::Connection;
 use farlink_core::{Stream, Time};
 
-use crate::{Failure, acknowledged, name, write};
+use crate::command_line::Failure;
+use crate::{acknowledged, name, write};
 
 /// Size of one read of the file.
 const PIECE_BYTES: usize = 1 << 18;

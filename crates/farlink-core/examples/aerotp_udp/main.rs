@@ -13,6 +13,8 @@
 #![expect(clippy::disallowed_methods, reason = "who drives sockets has a clock")]
 
 mod arguments;
+#[path = "../common/command_line.rs"]
+mod command_line;
 mod driver;
 mod file;
 mod random;
@@ -23,7 +25,6 @@ use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -33,53 +34,27 @@ use farlink_core::endpoint::Probe;
 use farlink_core::protocol::aerotp::Connection;
 
 use arguments::{Arguments, Command};
+use command_line::Failure;
 use driver::{Driver, Ended, Party};
 use file::{Incoming, Outgoing};
 use random::SystemRandom;
 use receiving::Receiving;
 use sending::Sending;
 
-/// The fault, and the remedy.
-#[derive(Debug)]
-struct Failure {
-    what: String,
-    remedy: String,
-}
-
-impl Failure {
-    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Failure { what: what.into(), remedy: remedy.into() }
-    }
-}
-
 fn main() -> ExitCode {
-    let outcome = arguments::parse(std::env::args().skip(1)).and_then(|arguments| match arguments {
-        Some(arguments) => run(&arguments),
-        None => {
-            print!("{}", arguments::HELP);
-            Ok(Ended::Done)
-        }
-    });
-    match outcome {
-        Ok(Ended::Done) => ExitCode::SUCCESS,
-        Ok(Ended::Interrupted) => {
-            eprintln!("interrupted");
-            ExitCode::from(130)
-        }
-        Err(Failure { what, remedy }) => {
-            eprintln!("error: {what}");
-            eprintln!("hint: {remedy}");
-            ExitCode::from(2)
-        }
-    }
+    command_line::run(arguments::parse(std::env::args().skip(1)), arguments::HELP, |arguments| {
+        run(arguments).map(|ended| match ended {
+            Ended::Done => ExitCode::SUCCESS,
+            Ended::Interrupted => {
+                eprintln!("interrupted");
+                ExitCode::from(130)
+            }
+        })
+    })
 }
 
 fn run(arguments: &Arguments) -> Result<Ended, Failure> {
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))
-            .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "run it on Linux or macOS"))?;
-    }
+    let is_interrupted = command_line::interrupts()?;
     let config = arguments.config();
     let random = SystemRandom::open()?;
     match &arguments.command {

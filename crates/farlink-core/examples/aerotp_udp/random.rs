@@ -5,7 +5,7 @@ use std::io::Read;
 
 use farlink_core::rng::RandomSource;
 
-use crate::Failure;
+use crate::command_line::Failure;
 
 pub(crate) struct SystemRandom(File);
 

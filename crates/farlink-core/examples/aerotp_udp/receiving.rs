@@ -7,7 +7,7 @@ use bytes::Bytes;
 use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Handle, Segment, State};
 use farlink_core::{Event, OriginShift, Rx, Stream, Time, Transmit};
 
-use crate::Failure;
+use crate::command_line::Failure;
 use crate::driver::Party;
 use crate::file::Incoming;
 use crate::random::SystemRandom;

@@ -7,7 +7,7 @@ use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment};
 use farlink_core::{Endpoint, Event, OriginShift, Rx, Time, Transmit};
 
-use crate::Failure;
+use crate::command_line::Failure;
 use crate::driver::Party;
 use crate::file::Outgoing;
 use crate::random::SystemRandom;

@@ -12,7 +12,7 @@ use farlink_core::rng::Rng;
 use farlink_core::trace::MemoryTraces;
 use farlink_core::units::{BitRate, Count, Probability};
 
-use crate::Failure;
+use crate::command_line::{self, Failure};
 use crate::way::Way;
 
 pub(crate) const HELP: &str = "\
@@ -164,11 +164,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
             continue;
         }
         let mut number = |least: f64, most: f64| {
-            let text = words.next().unwrap_or_default();
-            text.parse().ok().filter(|value| (least..=most).contains(value)).ok_or_else(|| {
-                let what = format!("{word} {text} is no number from {least:e} to {most:e}");
-                Failure::new(what, format!("as in {word} {}", example(name)))
-            })
+            command_line::number(&word, &words.next().unwrap_or_default(), [least, most], example(name))
         };
         match name {
             "rate" => way.rate_bps = Some(number(1e3, 1e12)?),

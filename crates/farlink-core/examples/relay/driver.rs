@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde_json::json;
 
-use crate::Failure;
+use crate::command_line::Failure;
 use crate::counts::Lateness;
 use crate::tun::Tun;
 use crate::way::Way;

@@ -11,6 +11,8 @@
 #![expect(clippy::disallowed_methods, reason = "who drives devices has a clock")]
 
 mod arguments;
+#[path = "../common/command_line.rs"]
+mod command_line;
 mod counts;
 mod driver;
 mod packet;
@@ -18,52 +20,21 @@ mod tun;
 mod way;
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use arguments::Arguments;
+use command_line::Failure;
 use driver::Driver;
 use tun::Tun;
 
-/// The fault, and the remedy.
-#[derive(Debug)]
-struct Failure {
-    what: String,
-    remedy: String,
-}
-
-impl Failure {
-    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Failure { what: what.into(), remedy: remedy.into() }
-    }
-}
-
 fn main() -> ExitCode {
-    let outcome = arguments::parse(std::env::args().skip(1)).and_then(|arguments| match arguments {
-        Some(arguments) => run(&arguments),
-        None => {
-            print!("{}", arguments::HELP);
-            Ok(())
-        }
-    });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { what, remedy }) => {
-            eprintln!("error: {what}");
-            eprintln!("hint: {remedy}");
-            ExitCode::from(2)
-        }
-    }
+    command_line::run(arguments::parse(std::env::args().skip(1)), arguments::HELP, run)
 }
 
 /// Relays until Ctrl-C.
-fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))
-            .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "run it on Linux"))?;
-    }
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let is_interrupted = command_line::interrupts()?;
     let ways = arguments.ways()?;
     let [near, far] = &arguments.devices;
-    Driver::new([Tun::attach(near)?, Tun::attach(far)?], ways, arguments.every).run(&is_interrupted)
+    Driver::new([Tun::attach(near)?, Tun::attach(far)?], ways, arguments.every).run(&is_interrupted)?;
+    Ok(ExitCode::SUCCESS)
 }

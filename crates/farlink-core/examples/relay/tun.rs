@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::ioctl::{Setter, ioctl, opcode};
 
-use crate::Failure;
+use crate::command_line::Failure;
 
 /// Longest name of a device, with its final zero.
 const NAME_BYTES: usize = 16;

@@ -27,6 +27,33 @@ pub(crate) fn scenario(changes: &[(&str, Value)]) -> Value {
     scenario
 }
 
+/// 1 Gb/s and 1 ms, then a bottleneck of 10 Mb/s; flows start half a second apart, and are measured from 60 s on, for a minute.
+pub(crate) fn bottleneck(transports: &[Value], delay_s: f64, queue_packets: u32, loss: f64) -> Value {
+    let mut scenario = json!({
+        "duration_s": 120,
+        "measure": { "warmup_s": 60 },
+        "runs": 1,
+        "seed": 1,
+        "path": ["lan", "wan"],
+        "hop": {
+            "lan": { "rate_bps": 1e9, "delay_s": 0.001 },
+            "wan": { "rate_bps": 1e7, "delay_s": delay_s, "queue_packets": queue_packets },
+        },
+        "transport": {},
+        "flow": {},
+    });
+    if loss > 0.0 {
+        scenario["hop"]["wan"]["channel"] = json!({ "kind": "loss", "loss": loss });
+    }
+    for (n, transport) in transports.iter().enumerate() {
+        scenario["transport"][format!("t{n}")] = transport.clone();
+        let traffic = json!({ "kind": "bulk" });
+        scenario["flow"][format!("f{n}")] =
+            json!({ "transport": format!("t{n}"), "start_s": 0.5 * n as f64, "traffic": traffic });
+    }
+    scenario
+}
+
 /// Sets a key at a dotted path; `null` removes it.
 pub(crate) fn set(scenario: &mut Value, path: &str, value: Value) {
     let (table, key) = path.rsplit_once('.').unwrap_or(("", path));

@@ -16,8 +16,8 @@ import numpy as np
 from farlink.channels.trace import Trace
 from farlink.channels.trace_file import write
 from farlink.student import t_quantile, widened
-from farlink.tune.impaired import kept_goodput
 from farlink.tune.impaired.impairment import Impairment
+from farlink.tune.impaired.kept_goodput import KEPT
 from farlink.tune.impaired.play import Played, play
 from farlink.tune.offered import Offered, Path, Precision, Progress
 from farlink.tune.packet_goodput import duration_s, link, ran
@@ -144,11 +144,12 @@ class _Link:
         """Share and the half-width of its 95 % interval, kept or by the packet engine."""
         scenario = link(self.offered, 0, channel, runs=runs, seed=seed)
         key = {"scenario": scenario, "trace": self.digest}
-        found = kept_goodput.read(key)
+        found = KEPT.read(key)
         if found is None:
-            found = ran(link(self.offered, 0, self._with_file(channel), runs=runs, seed=seed))
-            kept_goodput.write(key, *found)
-        return found
+            share, half_width = ran(link(self.offered, 0, self._with_file(channel), runs=runs, seed=seed))
+            found = {"share": float(share), "half_width": float(half_width)}
+            KEPT.write(key, found)
+        return found["share"], found["half_width"]
 
     def _with_file(self, channel: dict[str, Any]) -> dict[str, Any]:
         return channel if self.file is None else {**channel, "file": str(self.file)}

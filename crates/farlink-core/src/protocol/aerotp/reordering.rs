@@ -34,6 +34,14 @@ impl Reordering {
         (longest + longest / 8).max(self.least) // the next one may be somewhat later
     }
 
+    /// Whether an answer that echoes a segment sent at `echo` decides about another one sent at `sent`, in ticks: it has arrived, or is
+    /// lost. The echoed segment itself has arrived.
+    #[inline]
+    pub(super) fn is_decided(&self, sent: u64, echo: u64) -> bool {
+        let before = echo.saturating_sub(self.extent());
+        sent < before || (sent == echo && before == echo)
+    }
+
     /// Data that were declared lost have arrived: from now on a verdict waits for so many microseconds at least.
     pub(super) fn on_wrong_verdict(&mut self, least: u64) {
         self.least = least;

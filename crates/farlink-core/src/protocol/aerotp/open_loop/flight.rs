@@ -111,9 +111,7 @@ impl Flight {
             self.round_trip.answered_after(answered);
         }
         self.reordering.on_mack(now, mack.overtaken_by, self.timeout());
-        let before = mack.echo.saturating_sub(self.reordering.extent());
-        let answered =
-            self.by_time.partition_point(|it| it.sent < before || (it.sent == mack.echo && it.sent == before));
+        let answered = self.by_time.partition_point(|it| self.reordering.is_decided(it.sent, mack.echo));
         let segments = self.by_time.range(..answered).map(|it| u64::from(it.segments)).sum::<u64>();
         let arrived = if is_late { 0 } else { self.early + u64::from(arrived) };
         let known = arrived.min(segments);

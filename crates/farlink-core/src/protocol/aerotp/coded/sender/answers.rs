@@ -56,11 +56,9 @@ impl<D: Payload> Sender<D> {
         let arrived = u64::from(mack.arrived.wrapping_sub(self.arrived));
         self.arrived = mack.arrived;
         self.reordering.on_mack(now, mack.overtaken_by, self.patience());
-        let before = mack.echo.saturating_sub(self.reordering.extent());
         let (mut segments, mut payload_bytes) = (0, 0);
         while let Some(&Transmission { sent, start, payload_bytes: bytes }) = self.by_time.front()
-            // The echoed segment itself has arrived.
-            && (sent < before || (sent == mack.echo && before == mack.echo))
+            && self.reordering.is_decided(sent, mack.echo)
         {
             let is_echoed = sent == mack.echo;
             self.by_time.pop_front();
