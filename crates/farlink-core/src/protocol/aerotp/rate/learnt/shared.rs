@@ -17,9 +17,8 @@ impl Learnt {
     }
 
     pub(super) fn advance_floor(&mut self, now: Time) {
-        // Where reports are far apart, CUBIC would have no acknowledgements to grow with. `[U12]`
-        let has_reports = self.report_spacing > Time::ZERO;
-        let until = if has_reports { now.min(self.answered + self.round_trip + self.answer_delay) } else { now };
+        // While no answers come, CUBIC would have no acknowledgements to grow with. `[P15]`
+        let until = now.min(self.answered + self.round_trip + self.answer_delay);
         let took = until.since(std::mem::replace(&mut self.advanced, now));
         if let Some(floor) = self.floor.as_mut().filter(|_| self.is_used) {
             floor.advance(took, self.round_trip);
