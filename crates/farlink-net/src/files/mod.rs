@@ -1,0 +1,1 @@
+//! Files over one stream: manifest, chunks with hashes, resume.

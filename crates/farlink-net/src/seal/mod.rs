@@ -1,0 +1,10 @@
+//! Who may talk, and with which keys: the handshake and the keys of packets. Nothing here knows sockets or time.
+
+pub(crate) mod hello;
+mod identity;
+pub(crate) mod mac;
+mod packet_key;
+pub(crate) mod random;
+
+pub use identity::{KEY_BYTES, NoKey, PresharedKey, PublicKey, StaticKey};
+pub(crate) use packet_key::{SealingKey, Secret};
