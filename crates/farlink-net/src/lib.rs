@@ -1,7 +1,11 @@
 //! AeroTP over UDP, sealed: the state machines of `farlink-core` between real hosts.
 //!
 //! [`seal`] has keys and handshake, [`mux`] sessions and connections without a socket, [`files`] what sends files over a stream.
+//! An application uses [`Endpoint`] and [`Connection`].
 
 pub mod files;
+mod io;
 pub mod mux;
 pub mod seal;
+
+pub use io::{BindError, Connection, Endpoint, EndpointConfig};

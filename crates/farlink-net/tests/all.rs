@@ -1,0 +1,3 @@
+//! Tests over real sockets, on the loopback interface.
+
+mod transfer;

@@ -271,7 +271,11 @@ impl Connections {
 
     /// All connections, to tell their applications that the session is over.
     pub(super) fn places(&self) -> Vec<Place> {
-        let opened = self.opened.iter().filter(|(_, it)| !it.is_abandoned && !it.has_ended).map(|(&port, _)| Place::Opened(port));
+        let opened = self
+            .opened
+            .iter()
+            .filter(|(_, it)| !it.is_abandoned && !it.has_ended)
+            .map(|(&port, _)| Place::Opened(port));
         let accepted = self
             .accepted
             .iter()
@@ -281,7 +285,8 @@ impl Connections {
 
     /// Whether there is none that has not ended.
     pub(super) fn is_idle(&self) -> bool {
-        self.opened.values().all(|opened| opened.has_ended) && self.accepted.values().all(|acceptor| acceptor.handles().next().is_none())
+        self.opened.values().all(|opened| opened.has_ended)
+            && self.accepted.values().all(|acceptor| acceptor.handles().next().is_none())
     }
 
     pub(super) fn move_origin(&mut self, by: OriginShift) {

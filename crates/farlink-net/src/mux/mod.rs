@@ -12,7 +12,6 @@ mod session;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{Bytes, BytesMut};
 use farlink_core::endpoint::{Ecn, Probe, Rx};
@@ -207,11 +206,12 @@ impl std::fmt::Debug for Mux {
 }
 
 impl Mux {
-    /// A mux without sessions.
+    /// A mux without sessions. `unix_us` is the wall clock, microseconds since 1970, which counters of handshakes follow where it goes
+    /// forward; nothing else depends on it.
     ///
     /// # Errors
     /// If `packet_bytes` is not within 1200 and 9000.
-    pub fn new(config: MuxConfig, store: Box<dyn CounterStore>) -> Result<Self, ConfigError> {
+    pub fn new(config: MuxConfig, store: Box<dyn CounterStore>, unix_us: fn() -> u64) -> Result<Self, ConfigError> {
         if !PACKET_BYTES.contains(&config.packet_bytes) {
             let what = format!("packets have 1200 to 9000 bytes, not {}", config.packet_bytes);
             return Err(ConfigError::new("packet_bytes", what, "give 1280 where nothing else is known"));
@@ -236,16 +236,9 @@ impl Mux {
             is_told_readable: BTreeSet::new(),
             random: OsRandom,
             moved: OriginShift::default(),
-            unix_us: system_unix_us,
+            unix_us,
             counts: MuxCounts::default(),
         })
-    }
-
-    /// With another clock for counters than the system's; for tests.
-    #[must_use]
-    pub fn with_unix_clock(mut self, unix_us: fn() -> u64) -> Self {
-        self.unix_us = unix_us;
-        self
     }
 
     /// Accepts connections to a port with this configuration, whose sizes of packets and headers the mux sets.
@@ -775,10 +768,6 @@ fn preferred() -> Algorithm {
 /// That of both directions, by what the initiator prefers.
 fn agreed(by_initiator: Algorithm) -> Algorithm {
     if preferred() == by_initiator { by_initiator } else { Algorithm::ChaCha20Poly1305 }
-}
-
-fn system_unix_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 #[cfg(test)]

@@ -53,8 +53,7 @@ fn unix_us() -> u64 {
 
 fn mux(key: &StaticKey, trusted: &StaticKey, store: MemoryCounters) -> Mux {
     let trust = Trust::Keys([trusted.public()].into());
-    let mut mux = Mux::new(MuxConfig { trust, ..MuxConfig::new(key.clone()) }, Box::new(store)).unwrap();
-    mux = mux.with_unix_clock(unix_us);
+    let mut mux = Mux::new(MuxConfig { trust, ..MuxConfig::new(key.clone()) }, Box::new(store), unix_us).unwrap();
     mux.listen(PORT, &config(), AcceptorLimits::default()).unwrap();
     mux
 }

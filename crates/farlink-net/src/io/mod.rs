@@ -1,0 +1,10 @@
+//! Sockets and clocks: the only part that touches the operating system's network.
+
+mod clock;
+mod driver;
+mod endpoint;
+mod socket;
+mod stream;
+
+pub use endpoint::{BindError, Endpoint, EndpointConfig};
+pub use stream::Connection;
