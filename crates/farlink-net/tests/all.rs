@@ -1,3 +1,4 @@
-//! Tests over real sockets, on the loopback interface.
+//! Tests with files and with sockets on the loopback interface.
 
+mod state;
 mod transfer;
