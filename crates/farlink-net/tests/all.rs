@@ -1,0 +1,3 @@
+//! Tests of what farlink-net offers, from outside.
+
+mod files;
