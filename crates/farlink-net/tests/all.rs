@@ -1,4 +1,5 @@
 //! Tests with files and with sockets on the loopback interface.
 
+mod files;
 mod state;
 mod transfer;

@@ -32,7 +32,7 @@ fn pair(address: SocketAddr) -> [Endpoint; 2] {
 }
 
 fn content(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|n| (n * n >> 7) as u8).collect()
+    (0..bytes).map(|n| ((n * n) >> 7) as u8).collect()
 }
 
 async fn echo(endpoint: Endpoint) {

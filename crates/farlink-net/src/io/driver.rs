@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::mux::Batch;
 
-use super::endpoint::{End, Shared, State};
+use super::shared::{End, Shared, State};
 use super::socket::Socket;
 
 /// Reads of the socket before other work has its turn.
@@ -125,7 +125,7 @@ fn fail(shared: &Shared, error: &io::Error) {
     tracing::error!(%error, "the socket cannot be used any more");
     let mut state = shared.lock();
     state.failure = Some(error.kind());
-    state.connections.values_mut().for_each(super::endpoint::Waiting::wake);
+    state.connections.values_mut().for_each(super::shared::Waiting::wake);
     drop(state);
     shared.tell_accepted();
     shared.tell_ended();

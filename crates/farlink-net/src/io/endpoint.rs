@@ -1,22 +1,19 @@
 //! A socket with its sessions, for applications.
 
-use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Waker;
+use std::sync::Arc;
 
 use farlink_core::ConfigError;
-use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
 use farlink_core::units::{Count, PositiveSeconds};
-use tokio::sync::Notify;
 
-use crate::mux::{ConnectionId, CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route};
+use crate::mux::{CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route};
 use crate::seal::PublicKey;
 
-use super::clock::{Clock, unix_us};
+use super::clock::unix_us;
 use super::driver;
+use super::shared::{End, Shared, Waiting};
 use super::socket::Socket;
 use super::stream::Connection;
 
@@ -77,73 +74,6 @@ pub struct Endpoint {
     connection: Arc<AerotpConfig>,
 }
 
-/// What applications and the driver share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
-    /// An application did something that the driver has to act on.
-    pub(super) wake_driver: Notify,
-    /// A connection was accepted, or the endpoint is over.
-    accepted: Notify,
-    /// Connections have ended.
-    ended: Notify,
-    address: SocketAddr,
-}
-
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) mux: Mux,
-    pub(super) clock: Clock,
-    pub(super) connections: HashMap<ConnectionId, Waiting>,
-    pub(super) new: VecDeque<ConnectionId>,
-    /// Why the socket cannot be used any more.
-    pub(super) failure: Option<io::ErrorKind>,
-}
-
-/// Who waits for a connection, and what is known of it.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    pub(super) reader: Option<Waker>,
-    pub(super) writer: Option<Waker>,
-    /// Waits until the peer has everything.
-    pub(super) closer: Option<Waker>,
-    pub(super) written: u64,
-    pub(super) end: Option<End>,
-    /// No application uses it any more.
-    pub(super) is_abandoned: bool,
-}
-
-/// How far a connection has come to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// The peer writes nothing more.
-    Finished,
-    /// Both sides have ended.
-    Closed,
-    Aborted(Abort),
-}
-
-impl Waiting {
-    pub(super) fn wake(&mut self) {
-        let waiting = [self.reader.take(), self.writer.take(), self.closer.take()];
-        waiting.into_iter().flatten().for_each(Waker::wake);
-    }
-}
-
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    pub(super) fn tell_accepted(&self) {
-        self.accepted.notify_waiters();
-    }
-
-    pub(super) fn tell_ended(&self) {
-        self.ended.notify_waiters();
-    }
-}
-
 impl Endpoint {
     /// Opens a socket and starts its driver on the present runtime.
     ///
@@ -157,15 +87,7 @@ impl Endpoint {
         let failed = |error| BindError::Socket { address, error };
         let socket = Socket::bind(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
-        let state =
-            State { mux, clock: Clock::start(), connections: HashMap::new(), new: VecDeque::new(), failure: None };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            wake_driver: Notify::new(),
-            accepted: Notify::new(),
-            ended: Notify::new(),
-            address,
-        });
+        let shared = Arc::new(Shared::new(mux, address));
         tokio::spawn(driver::drive(Arc::downgrade(&shared), socket));
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })
     }

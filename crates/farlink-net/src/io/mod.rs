@@ -3,6 +3,7 @@
 mod clock;
 mod driver;
 mod endpoint;
+mod shared;
 mod socket;
 mod stream;
 

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::mux::{ConnectionId, ConnectionState, Route};
 use crate::seal::PublicKey;
 
-use super::endpoint::{End, Shared, State};
+use super::shared::{End, Shared, State};
 
 /// Bytes that one call to write takes at most: enough to keep the lock seldom, little enough to copy at once.
 const WRITTEN_BYTES: usize = 1 << 16;

@@ -44,7 +44,7 @@ pub(super) struct Connections {
     is_turn_of_accepted: bool,
 }
 
-/// Ports of the side that began the session are even, those of the other odd.
+/// Ports of the side that began the session are even, those of the other odd. `[Y13]`
 const FIRST_PORT: u16 = 0xc000;
 
 impl Connections {

@@ -466,7 +466,7 @@ impl Mux {
         self.config.key.public()
     }
 
-    /// The configuration of a connection that begins with a hello of so many bytes before each packet.
+    /// The configuration of a connection that begins with a hello of so many bytes before each packet. `[Y14]`
     fn sized(&self, config: &AerotpConfig, hello_bytes: usize) -> AerotpConfig {
         let count = |bytes: usize| Count::new(bytes as f64).expect("sizes of packets are counts");
         let packet_bytes = count(usize::from(self.config.packet_bytes) - hello_bytes);
@@ -723,6 +723,7 @@ impl Mux {
         self.take_events(id);
         let Some(session) = self.sessions.get(&id) else { return };
         let mut due = session.poll_timeout();
+        // `[Y12]`
         if session.connections.is_idle() {
             let forget = session.last_opened + self.config.idle;
             if at >= forget {

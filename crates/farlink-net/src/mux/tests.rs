@@ -148,7 +148,7 @@ impl Net {
 }
 
 fn content(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|n| (n * n >> 7) as u8).collect()
+    (0..bytes).map(|n| ((n * n) >> 7) as u8).collect()
 }
 
 #[test]

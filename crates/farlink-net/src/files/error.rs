@@ -1,0 +1,188 @@
+//! What can go wrong with a whole transfer, with a remedy for each, and what the process should exit with.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::printable::printable;
+
+/// Why a transfer ended early. Everything that was fsynced is kept, and the same call later goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The operating system refused something on this side.
+    #[error("cannot {action} \"{}\": {source}; {}", printable(path), remedy(source))]
+    Local {
+        /// What was tried, as a verb: "open", "write".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// What the caller or the other side asks for is against a rule of this side.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// The other side refused, and said why.
+    #[error("the other side refused: {0}")]
+    RefusedByPeer(String),
+    /// The other side speaks another version of the format.
+    #[error(
+        "the other side speaks version {theirs} of the file format, this one version {ours}; update the older farlink"
+    )]
+    Version {
+        /// Version of the other side.
+        theirs: u16,
+        /// Version of this side.
+        ours: u16,
+    },
+    /// The stream failed.
+    #[error("the stream failed: {0}; run the same command again, it goes on where this one stopped")]
+    Stream(#[source] io::Error),
+    /// The other side closed the stream before everything was said.
+    #[error(
+        "the other side closed the stream before the transfer was complete; run the same command again, it goes on where this one stopped"
+    )]
+    Closed,
+    /// Bytes that are against the format.
+    #[error("the other side broke the file format: {0}; check that it runs farlink, and run the same command again")]
+    Format(#[from] FormatError),
+    /// A thread of this transfer ended without a word.
+    #[error("the thread that reads and writes files ended early; this is a fault of farlink: please report it")]
+    ThreadEnded,
+}
+
+impl FilesError {
+    pub(super) fn local(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        FilesError::Local { action, path: path.to_owned(), source: source.into() }
+    }
+
+    /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            FilesError::Stream(_) | FilesError::Closed | FilesError::Format(_) => 1,
+            FilesError::Local { .. }
+            | FilesError::Refused(_)
+            | FilesError::RefusedByPeer(_)
+            | FilesError::Version { .. }
+            | FilesError::ThreadEnded => 2,
+        }
+    }
+
+    /// What the other side may read: paths of this host are left out, but for those below `base`. `None` when the other
+    /// side could not be told, or said it itself.
+    pub(super) fn for_peer(&self, base: Option<&Path>) -> Option<String> {
+        match self {
+            FilesError::Local { action, path, source } => {
+                let inside =
+                    base.and_then(|base| path.strip_prefix(base).ok()).filter(|inside| !inside.as_os_str().is_empty());
+                let what =
+                    inside.map_or_else(|| "its folder".to_owned(), |inside| format!("\"{}\"", printable(inside)));
+                Some(format!("it cannot {action} {what}: {source}; {}", remedy(source)))
+            }
+            FilesError::Refused(refusal) => Some(refusal.to_string()),
+            FilesError::Format(fault) => Some(fault.to_string()),
+            FilesError::ThreadEnded => Some("a fault inside farlink".to_owned()),
+            FilesError::RefusedByPeer(_) | FilesError::Version { .. } | FilesError::Stream(_) | FilesError::Closed => {
+                None
+            }
+        }
+    }
+}
+
+/// Something is against a rule of this side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was asked for.
+    pub value: String,
+    /// What is allowed.
+    pub rule: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Refusal {
+    pub(super) fn new(value: impl Into<String>, rule: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Refusal { value: value.into(), rule: rule.into(), remedy: remedy.into() }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.value, self.rule, self.remedy)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// How bytes of the other side break the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// The stream does not begin as the format does.
+    #[error("its stream does not begin as one of farlink's files does")]
+    NoPreamble,
+    /// No frame is of this kind.
+    #[error("a frame of the unknown kind {0:#04x}")]
+    Kind(u8),
+    /// A frame is longer or shorter than its kind may be.
+    #[error("a frame of kind {kind:#04x} with {bytes} bytes")]
+    Length {
+        /// Kind of the frame.
+        kind: u8,
+        /// Its length.
+        bytes: u32,
+    },
+    /// A frame of a known kind with fields that cannot be.
+    #[error("a frame of kind {0:#04x} whose fields make no sense")]
+    Fields(u8),
+    /// A frame that may not come now.
+    #[error("a frame of kind {0:#04x} at the wrong time")]
+    Order(u8),
+    /// A chunk whose bytes are not those of its hash.
+    #[error("a chunk whose bytes are not those of its SHA-256")]
+    Damaged,
+}
+
+/// Faults that every other file would meet as well: the transfer stops at once, and goes on later.
+pub(super) fn is_fatal(error: &io::Error) -> bool {
+    matches!(
+        errno(error),
+        Some(
+            Errno::NOSPC
+                | Errno::DQUOT
+                | Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOMEM
+                | Errno::IO
+                | Errno::ROFS
+                | Errno::NOSYS
+                | Errno::STALE
+        )
+    )
+}
+
+fn errno(error: &io::Error) -> Option<Errno> {
+    Errno::from_io_error(error)
+}
+
+/// What to do about an error of the operating system.
+pub(super) fn remedy(error: &io::Error) -> &'static str {
+    match errno(error) {
+        Some(Errno::NOSPC) => "free space on the disk and run the same command again",
+        Some(Errno::DQUOT) => "free some of your quota and run the same command again",
+        Some(Errno::ACCESS | Errno::PERM) => "check the permissions of the file and of the folders above it",
+        Some(Errno::MFILE) => "raise the limit of open files (ulimit -n) and run the same command again",
+        Some(Errno::NFILE) => "raise fs.file-max and run the same command again",
+        Some(Errno::NOMEM) => "free memory and run the same command again",
+        Some(Errno::ROFS) => "mount the file system for writing, or choose another folder",
+        Some(Errno::IO) => "check the disk (dmesg)",
+        Some(Errno::NOENT) => "check the path",
+        Some(Errno::NOTDIR | Errno::ISDIR | Errno::EXIST) => "move away what stands there, or choose another folder",
+        Some(Errno::LOOP | Errno::XDEV) => "a symbolic link stands there: move it away, or choose another folder",
+        Some(Errno::NAMETOOLONG) => "shorten the name",
+        Some(Errno::NOSYS) => "use Linux 5.6 or later, which has openat2",
+        Some(Errno::FBIG) => "choose a file system that holds files of this size, or raise the limit (ulimit -f)",
+        _ => "look at the path and run the same command again",
+    }
+}

@@ -1,0 +1,1 @@
+//! What the receiving side has and lacks.
