@@ -39,7 +39,10 @@ pub async fn send_files<S: AsyncRead + AsyncWrite + Unpin>(
         let _ = frame::write(&mut writer, &Frame::Refuse(message)).await;
     }
     // The transfer is decided: whether the stream closes well changes nothing.
-    let _ = writer.shutdown().await;
+    match &sent {
+        Ok(_) => drop(writer.shutdown().await),
+        Err(_) => drop(tokio::time::timeout(LAST_WORDS, writer.shutdown()).await),
+    }
     sent
 }
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farlink_core::units::BitRate;
+use farlink_core::units::{BitRate, PositiveSeconds};
 
 use crate::files::{self, FilesError, Progress, SendOptions, Summary};
 use crate::io::{Endpoint, EndpointConfig};
@@ -29,7 +29,8 @@ pub struct SendSettings {
     pub packet_bytes: u16,
     /// What is sent.
     pub options: SendOptions,
-    /// After a failure of the network it is tried again as long as files make progress at least this often.
+    /// How long an answer is waited for, 1 s at least. After a failure of the network it is tried again as long as files make progress
+    /// at least this often.
     pub patience: Duration,
 }
 
@@ -52,7 +53,13 @@ pub async fn send(
         packet_bytes: settings.packet_bytes,
         ..MuxConfig::new(folder.key()?)
     };
+    // Before anything is sent: a name that was mistyped is found at once, also when nobody answers.
+    for path in paths {
+        std::fs::symlink_metadata(path).map_err(|error| FilesError::local("send", path, error))?;
+    }
     let mut config = EndpointConfig::new(mux);
+    config.connection.give_up_after_s =
+        PositiveSeconds::new(settings.patience.as_secs_f64().max(1.0)).expect("durations are finite");
     config.connection = with_rate(config.connection, settings.rate);
     let endpoint = Endpoint::bind(own_address(settings.address), config, Box::new(folder.counters_to_send()?))?;
 
