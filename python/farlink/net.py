@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from farlink.errors import ArgumentError, core_errors
@@ -90,7 +91,7 @@ def generate_key(keys: str | os.PathLike[str] | None = None) -> str:
     True
     """
     with core_errors():
-        return _core().generate_key(_path(keys))
+        return str(_core().generate_key(_path(keys)))
 
 
 def public_key(keys: str | os.PathLike[str] | None = None) -> str:
@@ -102,7 +103,7 @@ def public_key(keys: str | os.PathLike[str] | None = None) -> str:
         If there is no key, or others than its owner can read it.
     """
     with core_errors():
-        return _core().public_key(_path(keys))
+        return str(_core().public_key(_path(keys)))
 
 
 def trust(key: str, name: str, keys: str | os.PathLike[str] | None = None) -> None:
@@ -129,7 +130,7 @@ def trust(key: str, name: str, keys: str | os.PathLike[str] | None = None) -> No
 def distrust(name: str, keys: str | os.PathLike[str] | None = None) -> bool:
     """Trust a host no more; whether it was trusted."""
     with core_errors():
-        return _core().distrust_host(name, _path(keys))
+        return bool(_core().distrust_host(name, _path(keys)))
 
 
 def trusted(keys: str | os.PathLike[str] | None = None) -> dict[str, str]:
@@ -172,7 +173,8 @@ def send_files(
     refuse_special
         Refuse to send anything if there are symbolic links, devices, sockets or pipes, instead of leaving them out.
     patience_s
-        After a failure of the network it is tried again for this long, in seconds.
+        How long an answer is waited for, in seconds, and for how long it is tried again without progress after a failure of the
+        network.
     progress
         Called about ten times a second with the bytes that the receiver has and the bytes of all files.
 
@@ -265,7 +267,7 @@ def receive_files(
         )
 
 
-def _core() -> Any:
+def _core() -> ModuleType:
     from farlink import _core
 
     return _core
@@ -289,5 +291,5 @@ def _address(text: str) -> str:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
         raise ArgumentError(f"{text}: this host is not known: {error}", "give an address, or a name that resolves") from error
-    address, number = found[0][4][:2]
-    return f"[{address}]:{number}" if ":" in str(address) else f"{address}:{number}"
+    address = str(found[0][4][0])
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -45,7 +45,7 @@ def send(
     refuse_special: Annotated[
         bool, typer.Option("--refuse-special", help="Send nothing if there are symbolic links, devices, sockets or pipes.")
     ] = False,
-    patience: Annotated[float, typer.Option(metavar="S", help="How long to try again after a failure of the network.")] = 300.0,
+    patience: Annotated[float, typer.Option(metavar="S", help="How long to wait for an answer, and to try again.")] = 60.0,
     keys: Keys = None,
 ) -> None:
     """Send files and folders over a bad path. If it is interrupted, the same command goes on where it stopped.
