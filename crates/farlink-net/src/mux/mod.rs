@@ -21,6 +21,7 @@ use farlink_core::units::Count;
 use farlink_core::wire::aerotp::sealed::{Algorithm, Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
 use farlink_core::{ConfigError, Endpoint as _, OriginShift, Stream as _, Time};
 
+use crate::seal::cookie::{self, CookieMaker, CookieSeal};
 use crate::seal::hello::{Checked, Initiation, Initiator, Responder, Response};
 use crate::seal::mac::{HelloMac, MAC_BYTES, Mac, ResetSecret};
 use crate::seal::random::{self, OsRandom};
@@ -130,6 +131,8 @@ pub struct MuxCounts {
     pub unasked: u64,
     /// Hellos that cost two key agreements and came from no trusted key, or did not open.
     pub untrusted: u64,
+    /// Hellos that were answered with a cookie, as there were many.
+    pub without_cookie: u64,
     /// Hellos for which there was no room.
     pub full: u64,
     /// Hellos whose counter has been taken before: their early packets stay closed.
@@ -171,6 +174,9 @@ pub struct Mux {
     config: MuxConfig,
     own_code: HelloMac,
     reset: ResetSecret,
+    cookies: Option<CookieMaker>,
+    cookie_seal: CookieSeal,
+    load: Load,
     counters: Counters,
     store: Box<dyn CounterStore>,
     listening: BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
@@ -186,6 +192,10 @@ pub struct Mux {
     ready: VecDeque<(u32, Time)>,
     is_ready: BTreeSet<u32>,
     is_turn_of_timers: bool,
+    /// Initiations of this side that wait for an answer, by their code.
+    asked: HashMap<Mac, u32>,
+    /// Cookies to be sent: the contents of hellos.
+    given: VecDeque<(Route, Vec<u8>)>,
     resets: VecDeque<(Route, u32)>,
     events: VecDeque<(ConnectionId, Event)>,
     is_told_readable: BTreeSet<ConnectionId>,
@@ -219,6 +229,9 @@ impl Mux {
         Ok(Mux {
             own_code: HelloMac::to(&config.key.public()),
             reset: ResetSecret::of(&config.key),
+            cookies: None,
+            cookie_seal: CookieSeal::of(&config.key.public()),
+            load: Load::default(),
             config,
             counters: Counters::default(),
             store,
@@ -231,6 +244,8 @@ impl Mux {
             ready: VecDeque::new(),
             is_ready: BTreeSet::new(),
             is_turn_of_timers: false,
+            asked: HashMap::new(),
+            given: VecDeque::new(),
             resets: VecDeque::new(),
             events: VecDeque::new(),
             is_told_readable: BTreeSet::new(),
@@ -359,7 +374,7 @@ impl Mux {
     /// Writes the next datagrams to the start of `out`: up to `most`, all to the same destination and, but for the last, of one
     /// length. Missed deadlines of up to 5 ms are caught up.
     pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
-        if let Some(batch) = self.send_reset(out) {
+        if let Some(batch) = self.send_cookie(out).or_else(|| self.send_reset(out)) {
             return Some(batch);
         }
         loop {
@@ -435,7 +450,7 @@ impl Mux {
 
     /// When [`poll_transmit`](Self::poll_transmit) has something to do.
     pub fn poll_timeout(&self) -> Option<Time> {
-        if !self.ready.is_empty() || !self.resets.is_empty() {
+        if !self.ready.is_empty() || !self.resets.is_empty() || !self.given.is_empty() {
             return Some(Time::ZERO);
         }
         self.timers.first().map(|(due, _)| *due)
@@ -449,6 +464,10 @@ impl Mux {
         self.timers = timers.into_iter().map(|(due, id)| (due.since(by.time()), id)).collect();
         self.scheduled.values_mut().for_each(|due| *due = due.since(by.time()));
         self.ready.iter_mut().for_each(|(_, at)| *at = at.since(by.time()));
+        self.load = Load::default();
+        if let Some(cookies) = &mut self.cookies {
+            cookies.move_origin(by.time());
+        }
     }
 
     /// Counts of datagrams that did nothing.
@@ -493,6 +512,9 @@ impl Mux {
             algorithm: preferred(),
         };
         let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
+        if let Some(checked) = Checked::read(&HelloMac::to(peer), &begun.1) {
+            self.asked.insert(checked.code, own_id);
+        }
         let sizes = (self.full_packet(), self.moved);
         let mut session = Session::calling(own_id, *peer, route, begun, &initiation, sizes);
         session.last_opened = now;
@@ -513,6 +535,9 @@ impl Mux {
 
     /// A hello has come. Returns the session whose packet may stand behind it.
     fn on_hello(&mut self, now: Time, route: Route, packet: &OuterPacket, bytes: usize) -> Option<u32> {
+        if let Some(code) = cookie::code_of(packet.behind()) {
+            return self.on_cookie(&code, packet.behind());
+        }
         let Some(checked) = Checked::read(&self.own_code, packet.behind()) else {
             self.counts.unasked += 1;
             return None;
@@ -537,11 +562,51 @@ impl Mux {
         if let Some(peer_id) = session.peer_id {
             self.by_peer_id.insert(peer_id, id);
         }
+        self.asked.retain(|_, of| *of != id);
         Some(id)
+    }
+
+    /// A busy responder has sent a cookie for an initiation of this side. `[Y15]`
+    fn on_cookie(&mut self, code: &Mac, content: &[u8]) -> Option<u32> {
+        let session = self.asked.get(code).and_then(|id| self.sessions.get_mut(id));
+        let opened = session.and_then(|session| Some((CookieSeal::of(&session.peer).open(code, content)?, session)));
+        let Some((cookie, session)) = opened else {
+            self.counts.stray += 1;
+            return None;
+        };
+        session.on_cookie(&cookie);
+        Some(session.own_id)
+    }
+
+    /// Whether an initiation may cost key agreements; if not, a cookie goes back. `[Y15]`
+    fn may_agree(&mut self, now: Time, route: Route, checked: &Checked<'_>) -> bool {
+        if !self.load.is_high(now) {
+            return true;
+        }
+        let cookies = self.cookies.get_or_insert_with(|| CookieMaker::new(now));
+        if checked.has_cookie(&cookies.taken(now, &route.remote)) {
+            return true;
+        }
+        self.counts.without_cookie += 1;
+        if self.given.len() < MOST_GIVEN {
+            let cookie = cookies.cookie(now, &route.remote);
+            self.given.push_back((route, self.cookie_seal.seal(&checked.code, &cookie)));
+        }
+        false
+    }
+
+    fn send_cookie(&mut self, out: &mut [u8]) -> Option<Batch> {
+        let (route, content) = self.given.pop_front()?;
+        let packet = session::hello_packet(&content, 0);
+        out.get_mut(..packet.len())?.copy_from_slice(&packet);
+        Some(Batch { route, ecn: Ecn::NotCapable, bytes: packet.len(), datagram_bytes: packet.len() })
     }
 
     /// Answers a new initiation. `[Y3]`, `[Y5]`
     fn answer(&mut self, now: Time, route: Route, checked: &Checked<'_>, bytes: usize) -> Option<u32> {
+        if !self.may_agree(now, route, checked) {
+            return None;
+        }
         if self.sessions.len() >= self.config.sessions || self.half_open() >= self.config.half_open {
             self.make_room(now);
             if self.sessions.len() >= self.config.sessions || self.half_open() >= self.config.half_open {
@@ -549,6 +614,7 @@ impl Mux {
                 return None;
             }
         }
+        self.load.count(now);
         let responder = Responder::read(&self.config.key, &self.config.shared, checked);
         let responder = responder.filter(|responder| match &self.config.trust {
             Trust::Anyone => true,
@@ -686,6 +752,7 @@ impl Mux {
             self.events.push_back((ConnectionId { session: id, place }, Event::Aborted(why)));
         }
         self.answered.retain(|_, of| *of != id);
+        self.asked.retain(|_, of| *of != id);
         if let Some(peer_id) = session.peer_id {
             self.by_peer_id.remove(&peer_id);
         }
@@ -743,6 +810,35 @@ impl Mux {
         } else {
             self.scheduled.insert(id, due);
             self.timers.insert((due, id));
+        }
+    }
+}
+
+/// Key agreements in a second from which on cookies are asked for, and how many cookies wait to be sent.
+const MOST_AGREEMENTS: u32 = 100;
+const MOST_GIVEN: usize = 64;
+
+/// How many initiations have cost key agreements in the present second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    since: Time,
+    agreements: u32,
+}
+
+impl Load {
+    fn count(&mut self, now: Time) {
+        self.renew(now);
+        self.agreements += 1;
+    }
+
+    fn is_high(&mut self, now: Time) -> bool {
+        self.renew(now);
+        self.agreements >= MOST_AGREEMENTS
+    }
+
+    fn renew(&mut self, now: Time) {
+        if now >= self.since + Time::from_secs(1) {
+            *self = Load { since: now, agreements: 0 };
         }
     }
 }

@@ -13,7 +13,7 @@ use farlink_core::wire::aerotp::sealed::{
 use farlink_core::{OriginShift, Time, Transmit};
 
 use crate::seal::hello::{
-    Checked, INITIATION_CONTENT_BYTES, Initiation, Initiator, RESPONSE_CONTENT_BYTES, Response, SessionKeys,
+    Checked, INITIATION_CONTENT_BYTES, Initiation, Initiator, RESPONSE_CONTENT_BYTES, Response, SessionKeys, set_cookie,
 };
 use crate::seal::mac::{Mac, are_equal};
 use crate::seal::{PublicKey, SealingKey};
@@ -199,6 +199,16 @@ impl Session {
         }
     }
 
+    /// The responder wants this cookie in the initiation. `[Y15]`
+    pub(super) fn on_cookie(&mut self, cookie: &Mac) {
+        if let Some(hello) = self.hello.as_mut().filter(|_| self.initiator.is_some()) {
+            let mut packet = hello.to_vec();
+            set_cookie(&mut packet[OUTER_BYTES..], cookie);
+            *hello = packet.into();
+            self.is_hello_due = true;
+        }
+    }
+
     /// Opens a packet; `bytes` are those of its whole datagram.
     pub(super) fn open(
         &mut self,
@@ -362,7 +372,7 @@ impl Session {
 }
 
 /// A whole packet of kind hello.
-fn hello_packet(content: &[u8], connection_id: u32) -> Bytes {
+pub(super) fn hello_packet(content: &[u8], connection_id: u32) -> Bytes {
     let header = OuterHeader {
         kind: Kind::Hello,
         key_phase: KeyPhase::default(),

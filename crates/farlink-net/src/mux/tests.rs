@@ -319,3 +319,49 @@ fn bytes_of_strangers_change_nothing() {
     net.run_for(5);
     assert!(net.read == content(1000), "{} bytes", net.read.len());
 }
+
+/// Hellos with the right code from addresses that do not exist, more than a second's worth of key agreements.
+#[test]
+fn a_flood_of_hellos_costs_few_key_agreements_and_an_honest_host_comes_through() {
+    let mut net = Net::new(0.0, 1);
+    let peer = net.hosts[1].public_key();
+    let start = net.now;
+    let mut agreements = 0;
+    for n in 0..2000_u16 {
+        let mut stranger = mux(&StaticKey::generate(), &StaticKey::generate(), MemoryCounters::default());
+        let id = stranger.connect(net.now, &peer, Route::to(address(1)), PORT, &config()).unwrap();
+        stranger.write(net.now, id, &mut Bytes::from_static(b"flood"));
+        let mut out = [0; 2000];
+        let batch = stranger.poll_transmit(net.now, 1, &mut out).unwrap();
+        let from = Route::to(SocketAddr::from(([127, 1, (n >> 8) as u8, n as u8], 9)));
+        let before = net.hosts[1].counts().untrusted;
+        net.hosts[1].receive(net.now, from, Ecn::NotCapable, BytesMut::from(&out[..batch.bytes]));
+        agreements += net.hosts[1].counts().untrusted - before;
+    }
+    assert_eq!(net.now, start);
+    assert_eq!(agreements, 100);
+    assert_eq!(net.hosts[1].counts().without_cookie, 1900);
+    assert_eq!((net.hosts[1].sessions(), net.hosts[1].given.len()), (0, MOST_GIVEN), "nothing is kept of them");
+
+    net.hosts[1].given.clear();
+    let id = net.connect();
+    net.write(id, b"I am no flood");
+    // Its first packet meets the load, and its second one has the cookie.
+    net.hosts[1].load.since = net.now + Time::from_secs(1);
+    net.run_for(1);
+    assert_eq!(net.read, b"I am no flood");
+    assert_eq!(net.hosts[1].counts().without_cookie, 1901);
+}
+
+/// Answers are shorter than what they answer: nobody can use a host to flood another one.
+#[test]
+fn no_answer_to_a_stranger_is_longer_than_the_question() {
+    let answer = session::hello_packet(&net_cookie(), 0).len();
+    assert!(
+        answer < INITIATION_BYTES && RESPONSE_BYTES < INITIATION_BYTES && RESET_BYTES < OUTER_BYTES + TAG_BYTES + 20
+    );
+}
+
+fn net_cookie() -> Vec<u8> {
+    CookieSeal::of(&StaticKey::generate().public()).seal(&[0; MAC_BYTES], &[0; MAC_BYTES])
+}

@@ -14,7 +14,7 @@ use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::identity::{PresharedKey, PublicKey, StaticKey};
-use super::mac::{HelloMac, MAC_BYTES, Mac};
+use super::mac::{HelloMac, MAC_BYTES, Mac, are_equal, mac};
 use super::packet_key::{SECRET_BYTES, SealingKey, Secret};
 
 const PATTERN: &str = "Noise_IKpsk1_25519_ChaChaPoly_BLAKE2s";
@@ -203,6 +203,9 @@ pub(crate) struct Checked<'a> {
     message: &'a [u8],
     /// The first code, by which a repeated hello is recognised.
     pub(crate) code: Mac,
+    /// All before the second code, and that.
+    before_second: &'a [u8],
+    second: Mac,
 }
 
 impl<'a> Checked<'a> {
@@ -219,11 +222,18 @@ impl<'a> Checked<'a> {
         }
         let (before, codes) = content.split_at(right_bytes - CODES_BYTES);
         let code = *codes.first_chunk()?;
-        own.is_right(before, &code).then_some(Checked { kind, message: &before[1..], code })
+        let (before_second, second) = content.split_last_chunk()?;
+        let checked = Checked { kind, message: &before[1..], code, before_second, second: *second };
+        own.is_right(before, &code).then_some(checked)
     }
 
     pub(crate) fn is_initiation(&self) -> bool {
         self.kind == INITIATION
+    }
+
+    /// Whether the second code was made with one of these cookies. `[Y15]`
+    pub(crate) fn has_cookie(&self, cookies: &[Mac]) -> bool {
+        cookies.iter().any(|cookie| are_equal(&with_cookie(cookie, self.before_second), &self.second))
     }
 
     fn initiation(&self) -> Option<&'a [u8]> {
@@ -233,6 +243,20 @@ impl<'a> Checked<'a> {
     fn response(&self) -> Option<&'a [u8]> {
         (self.kind == RESPONSE).then_some(self.message)
     }
+}
+
+/// Puts the second code into the content of a hello.
+pub(crate) fn set_cookie(content: &mut [u8], cookie: &Mac) {
+    if let Some((before, second)) = content.split_last_chunk_mut::<MAC_BYTES>() {
+        *second = with_cookie(cookie, before);
+    }
+}
+
+/// The second code.
+fn with_cookie(cookie: &Mac, before: &[u8]) -> Mac {
+    let mut key = [0; 32];
+    key[..MAC_BYTES].copy_from_slice(cookie);
+    mac(&key, before)
 }
 
 fn builder<'a>(own: &'a StaticKey, shared: &'a PresharedKey) -> Result<Builder<'a>, snow::Error> {

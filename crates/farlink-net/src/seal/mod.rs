@@ -1,5 +1,6 @@
 //! Who may talk, and with which keys: the handshake and the keys of packets. Nothing here knows sockets or time.
 
+pub(crate) mod cookie;
 pub(crate) mod hello;
 mod identity;
 pub(crate) mod mac;
