@@ -5,8 +5,9 @@ use std::cell::Cell;
 use bytes::BytesMut;
 
 use super::*;
+use crate::Time;
 use crate::protocol::aerotp::Segment;
-use crate::wire::aerotp::Outside;
+use crate::wire::aerotp::{Outside, Refusal};
 
 thread_local! {
     static DERIVED: Cell<u32> = const { Cell::new(0) };
