@@ -208,7 +208,10 @@ impl Store {
             let done = self.obey(command);
             if done.is_err() {
                 // What is there is kept whatever happened; the first error is the one to tell.
-                let _ = self.sync();
+                if let Current::Receiving { partial, .. } = &mut self.current {
+                    let _ = partial.keep(&self.work);
+                }
+                let _ = self.flush();
             }
             done?;
         }

@@ -1,6 +1,7 @@
 //! Sending files over streams in memory that split, cut and change bytes, and over sockets between processes.
 
 mod hostile;
+mod kill;
 mod local;
 mod resume;
 mod round_trip;

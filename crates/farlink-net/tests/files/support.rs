@@ -204,8 +204,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// In memory where there is such a file system: hundreds of transfers fsync thousands of files.
     pub(crate) fn new() -> Self {
-        let both = tempfile::tempdir().unwrap();
+        Place::within(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    pub(crate) fn on_disk() -> Self {
+        Place::within(tempfile::tempdir().unwrap())
+    }
+
+    fn within(both: tempfile::TempDir) -> Self {
         let (source, directory) = (both.path().join("source"), both.path().join("directory"));
         fs::create_dir(&source).unwrap();
         fs::create_dir(&directory).unwrap();
