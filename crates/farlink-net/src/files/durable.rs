@@ -154,6 +154,8 @@ pub(super) struct Partial {
     data: File,
     log: Option<File>,
     log_bytes: u64,
+    /// Whether the names of both files survive a loss of power.
+    is_listed: bool,
     length: u64,
     hasher: Hasher,
     /// Entries that are not in the log yet.
@@ -184,6 +186,7 @@ impl Partial {
             data,
             log,
             log_bytes: kept.log_bytes,
+            is_listed: false,
             length: kept.length,
             hasher: kept.hasher,
             unlogged: Vec::new(),
@@ -239,13 +242,13 @@ impl Partial {
             return Ok(());
         }
         self.data.sync_data()?;
-        let is_new = self.log.is_none();
         self.write_log(work)?;
         if let Some(log) = &self.log {
             log.sync_data()?;
         }
-        if is_new {
+        if !self.is_listed {
             rustix::fs::fsync(work.as_fd())?;
+            self.is_listed = true;
         }
         self.unsynced_bytes = 0;
         self.unsynced_since = None;

@@ -227,7 +227,8 @@ fn digest(body: &mut Bytes) -> Digest {
 
 /// The text up to [`TEXT_BYTES`], cut between characters.
 fn cut(text: &str) -> &[u8] {
-    &text.as_bytes()[..text.floor_char_boundary(TEXT_BYTES)]
+    let end = (0..=TEXT_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    &text.as_bytes()[..end]
 }
 
 /// Writes the frame; it may stay in the stream's buffer until it is flushed.

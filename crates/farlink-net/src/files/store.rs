@@ -119,7 +119,7 @@ impl<E: Into<FilesError>> From<E> for Stop {
 /// What there is of a file before it comes.
 enum Held {
     /// The beginning of it in the work folder.
-    Partial(Kept),
+    Partial(Box<Kept>),
     /// A file of its size under its name.
     Existing(Digest),
 }
@@ -129,7 +129,7 @@ enum Current {
     None,
     Receiving {
         index: u32,
-        partial: Partial,
+        partial: Box<Partial>,
     },
     /// The sender says that the file under this name is the same one.
     AlreadyThere {
@@ -250,7 +250,7 @@ impl Store {
                         Some(Frame::Claim { index, length, sha256, only })
                     }
                     Ok(Look::InTheWay(reason)) => Some(self.failed_frame(index, reason)),
-                    Err(error) => Some(self.failure(index, "look for", error)?),
+                    Err(error) => Some(self.failure(index, "look for the file", error)?),
                 },
             };
             if answer.is_some() || count == RUN {
@@ -307,7 +307,7 @@ impl Store {
             let source = Source { size, modified: entry.modified };
             if let Some(kept) = durable::find(&self.work, &key, &source, &go_on)? {
                 let look = Look::Claim { length: kept.length, sha256: kept.hasher.digest(), only: false };
-                self.held.insert(index, Held::Partial(kept));
+                self.held.insert(index, Held::Partial(Box::new(kept)));
                 return Ok(look);
             }
         }
@@ -396,14 +396,14 @@ impl Store {
                 self.current = Current::AlreadyThere { index, sha256 };
                 return Ok(());
             }
-            Some(Held::Partial(kept)) if offset == kept.length => Some(kept),
+            Some(Held::Partial(kept)) if offset == kept.length => Some(*kept),
             Some(Held::Existing(_)) if !self.options.overwrite => return Err(FormatError::Order(frame.kind()).into()),
             _ if offset == 0 => None,
             _ => return Err(FormatError::Fields(frame.kind()).into()),
         };
         let key = Key::new(&self.manifest.path(index));
         let partial = Partial::begin(&self.work, key, source, kept).map_err(|error| self.work_error(error))?;
-        self.current = Current::Receiving { index, partial };
+        self.current = Current::Receiving { index, partial: Box::new(partial) };
         Ok(())
     }
 
@@ -425,7 +425,7 @@ impl Store {
             Err(error) if is_fatal(&error) => Err(self.work_error(error).into()),
             Err(error) => {
                 self.current = Current::Failed { index };
-                let frame = self.failure(index, "write", error)?;
+                let frame = self.failure(index, "write the file", error)?;
                 self.say(frame)
             }
         }
@@ -455,7 +455,7 @@ impl Store {
                 removed.map_err(|error| self.work_error(error))?;
                 self.fail(index, "its SHA-256 is not that of the sender's file; send it again".to_owned())
             }
-            Current::Receiving { index, partial } => self.place(index, partial),
+            Current::Receiving { index, partial } => self.place(index, *partial),
         }
     }
 
@@ -479,7 +479,7 @@ impl Store {
             }
             Err(error) if Errno::from_io_error(&error) == Some(Errno::EXIST) => self.fail(index, DIFFERS.to_owned()),
             Err(error) => {
-                let frame = self.failure(index, "place", error)?;
+                let frame = self.failure(index, "place the file", error)?;
                 self.say(frame)
             }
         }
@@ -583,7 +583,7 @@ impl Store {
         if is_fatal(&error) {
             return Err(FilesError::local(action, &self.directory.join(self.manifest.path(index)), error).into());
         }
-        let reason = format!("the receiver cannot {action} it: {error}; {}", remedy(&error));
+        let reason = format!("the receiver cannot {action}: {error}; {}", remedy(&error));
         Ok(self.failed_frame(index, reason))
     }
 

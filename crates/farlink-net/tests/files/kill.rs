@@ -95,16 +95,16 @@ async fn transfer(place: &Place, role: &str, kill_after: Option<Duration>) -> Op
 async fn killed_at_random(role: &str, seed: u64) {
     let mut random = Random(seed);
     let mut kills = 0;
-    let mut resumed_bytes = 0;
-    for _ in 0..6 {
+    let (mut resumed_bytes, mut carried_bytes) = (0, 0);
+    for _ in 0..8 {
         let place = Place::on_disk();
         for index in 0..10 {
             let bytes = random.below(200_000) as usize;
             place.write(&format!("a/{index}"), random.bytes(bytes));
         }
-        place.write("b", random.bytes(40_000_000));
-        for _ in 0..5 {
-            let wait = Duration::from_millis(40 + random.below(400));
+        place.write("b", random.bytes(20_000_000));
+        for _ in 0..2 {
+            let wait = Duration::from_millis(10 + random.below(80));
             kills += u32::from(transfer(&place, role, Some(wait)).await.is_none());
         }
         let kept = bytes_on_disk(&place);
@@ -112,10 +112,13 @@ async fn killed_at_random(role: &str, seed: u64) {
         // What was there, fsynced or not, is not sent again: the kernel keeps what a killed process has written.
         assert_eq!(summary.resumed_bytes, kept);
         resumed_bytes += kept;
+        carried_bytes += summary.carried_bytes;
         place.assert_same();
     }
-    eprintln!("{kills} transfers killed, {resumed_bytes} bytes not sent again");
-    assert!(kills >= 5 && resumed_bytes > 0, "{kills} kills, {resumed_bytes} bytes");
+    let counts =
+        format!("{kills} transfers killed, {resumed_bytes} bytes not sent again, {carried_bytes} bytes sent last");
+    eprintln!("{counts}");
+    assert!(kills >= 5 && resumed_bytes > 0 && carried_bytes > 0, "{counts}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
