@@ -24,8 +24,8 @@ use super::manifest::Modified;
 /// Bytes that may wait for an fsync.
 const SYNC_BYTES: u64 = 64_000_000;
 
-/// How long a byte may wait for an fsync, less the interval at which [`Partial::sync_if_due`] is called and the time that
-/// fsync itself takes: 2 s in all.
+/// How long a byte may wait for an fsync, less the interval at which [`Partial::sync_if_due`] is called and the time
+/// that fsync itself takes: 2 s in all.
 const SYNC_AFTER: Duration = Duration::from_millis(1_000);
 
 /// Bytes of a file from which its chunks are logged as they come, without waiting for an fsync. Files below are often

@@ -42,7 +42,8 @@ pub enum FilesError {
     Stream(#[source] io::Error),
     /// The other side closed the stream before everything was said.
     #[error(
-        "the other side closed the stream before the transfer was complete; run the same command again, it goes on where this one stopped"
+        "the other side closed the stream before the transfer was complete; run the same command again, it goes on where \
+         this one stopped"
     )]
     Closed,
     /// Bytes that are against the format.

@@ -24,8 +24,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Receives files and folders into a directory, from a stream whose other end calls [`send_files`](super::send_files).
 /// The directory is made if it does not exist.
 ///
-/// `progress` is called for each file and chunk. Dropping the future ends the transfer; what was received is fsynced, and
-/// a later call goes on from there.
+/// `progress` is called for each file and chunk. Dropping the future ends the transfer; what was received is fsynced,
+/// and a later call goes on from there.
 ///
 /// # Errors
 ///
@@ -83,7 +83,8 @@ async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let (commands, mut events) = store::start(directory, options.clone(), Arc::clone(&manifest))?;
     let mut transfer = Transfer::new(&manifest, progress);
     let mut done = transfer.run(frames, writer, commands, &mut events).await;
-    // The commands are dropped: the thread fsyncs what it has and ends. Then the directory is free for the next transfer.
+    // The commands are dropped: the thread fsyncs what it has and ends. Then the directory is free for the next
+    // transfer.
     while let Some(event) = events.recv().await {
         // What the thread met in what had come before the stream ended is the cause, and the end of the stream is not.
         if let (Event::Failed(error), Err(FilesError::Closed | FilesError::Stream(_))) = (event, &done) {

@@ -1,8 +1,8 @@
 //! Sending files over streams in memory that split, cut and change bytes, and over sockets between processes.
 
 mod hostile;
-mod kill;
 mod local;
+mod processes;
 mod resume;
 mod round_trip;
 mod support;

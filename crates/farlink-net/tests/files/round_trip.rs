@@ -60,7 +60,8 @@ proptest! {
         let fates = (Fate { split: splits.0, ..Fate::default() }, Fate { split: splits.1, ..Fate::default() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let ends = runtime.block_on(transfer_with(
-            std::slice::from_ref(&place.source), &place.directory, &SendOptions::default(), &ReceiveOptions::default(), fates,
+            std::slice::from_ref(&place.source), &place.directory, &SendOptions::default(), &ReceiveOptions::default(),
+            fates,
         ));
 
         let total = total_bytes(&contents(&place.source));
