@@ -31,7 +31,7 @@ pub(super) struct Directory {
 pub(super) enum Look {
     Nothing,
     /// The beginning of it in the work folder.
-    Partial(Kept),
+    Partial(Box<Kept>),
     /// A file of its size under its name.
     Existing(Digest),
     /// Something that is not replaced.
@@ -91,7 +91,7 @@ impl Directory {
         if (existing.is_none() || overwrite)
             && let Some(kept) = durable::find(&self.work, &Key::new(path), source, go_on)?
         {
-            return Ok(Look::Partial(kept));
+            return Ok(Look::Partial(Box::new(kept)));
         }
         if is_same_size {
             let file = self.root.file(path, OFlags::RDONLY)?;

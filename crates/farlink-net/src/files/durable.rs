@@ -397,6 +397,23 @@ mod tests {
     }
 
     #[test]
+    fn at_most_64_mb_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = Beneath::root(directory.path()).unwrap();
+        let source = Source { size: 1 << 30, ..SOURCE };
+        let mut partial = Partial::begin(&work, Key::new(Path::new("x")), source, None).unwrap();
+        let chunk = vec![0; CHUNK_BYTES];
+        let (sha256, now) = (sha256(&chunk), Instant::now());
+        let mut most_bytes = 0;
+        for _ in 0..70 {
+            partial.append(&work, &chunk, &sha256, now).unwrap();
+            most_bytes = most_bytes.max(partial.unsynced_bytes);
+        }
+        assert!((SYNC_BYTES - 2 * CHUNK_BYTES as u64..=SYNC_BYTES).contains(&most_bytes), "{most_bytes}");
+        assert!(partial.unsynced_bytes < 10 * CHUNK_BYTES as u64);
+    }
+
+    #[test]
     fn a_byte_waits_a_second_at_most() {
         let directory = tempfile::tempdir().unwrap();
         let work = Beneath::root(directory.path()).unwrap();

@@ -25,8 +25,13 @@ pub enum FilesError {
     #[error("{0}")]
     Refused(#[from] Refusal),
     /// The other side refused, and said why.
-    #[error("the other side refused: {0}")]
-    RefusedByPeer(String),
+    #[error("the other side refused: {reason}")]
+    RefusedByPeer {
+        /// What it says, with control characters escaped.
+        reason: String,
+        /// Whether it was the network's fault and not that of a side.
+        is_network: bool,
+    },
     /// The other side speaks another version of the format.
     #[error(
         "the other side speaks version {theirs} of the file format, this one version {ours}; update the older farlink"
@@ -62,10 +67,13 @@ impl FilesError {
     /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            FilesError::Stream(_) | FilesError::Closed | FilesError::Format(_) => 1,
+            FilesError::Stream(_)
+            | FilesError::Closed
+            | FilesError::Format(_)
+            | FilesError::RefusedByPeer { is_network: true, .. } => 1,
             FilesError::Local { .. }
             | FilesError::Refused(_)
-            | FilesError::RefusedByPeer(_)
+            | FilesError::RefusedByPeer { .. }
             | FilesError::Version { .. }
             | FilesError::ThreadEnded => 2,
         }
@@ -85,9 +93,10 @@ impl FilesError {
             FilesError::Refused(refusal) => Some(refusal.to_string()),
             FilesError::Format(fault) => Some(fault.to_string()),
             FilesError::ThreadEnded => Some("a fault inside farlink".to_owned()),
-            FilesError::RefusedByPeer(_) | FilesError::Version { .. } | FilesError::Stream(_) | FilesError::Closed => {
-                None
-            }
+            FilesError::RefusedByPeer { .. }
+            | FilesError::Version { .. }
+            | FilesError::Stream(_)
+            | FilesError::Closed => None,
         }
     }
 }

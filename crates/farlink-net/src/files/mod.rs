@@ -18,7 +18,7 @@
 //! | sender | abandon, differs | file (u32), reason |
 //! | receiver | verdict | file (u32), outcome (u8), reason |
 //! | sender, receiver | done, finished | |
-//! | both | refuse | reason: the transfer ends |
+//! | both | refuse | whose fault (u8), reason: the transfer ends |
 //!
 //! **Why in this order.** The manifest has no hashes, so that nothing is read twice: a chunk's hash goes with the
 //! chunk, the file's with its end. To resume, the receiver claims the beginning of a file with the SHA-256 of what its

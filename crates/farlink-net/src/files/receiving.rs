@@ -18,9 +18,6 @@ use super::summary::{Counter, Failure, Progress, Summary};
 /// How often the thread looks whether an fsync is due.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long a side that ends a transfer tries to say why.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-
 /// Receives files and folders into a directory, from a stream whose other end calls [`send_files`](super::send_files).
 /// The directory is made if it does not exist.
 ///
@@ -40,22 +37,12 @@ pub async fn receive_files<S: AsyncRead + AsyncWrite + Unpin>(
     let mut frames = FrameReader::new(reader);
     let mut received = receive(&mut frames, &mut writer, directory, options, progress).await;
     if let Err(FilesError::Stream(_)) = &received
-        && let Ok(said) = tokio::time::timeout(LAST_WORDS, refusal(&mut frames)).await
+        && let Ok(said) = tokio::time::timeout(frame::LAST_WORDS, refusal(&mut frames)).await
     {
         // Who refuses closes the stream as well: its words say more than a stream that failed.
         received = said.map_or(received, Err);
     }
-    let last_words = async {
-        if let Some(message) = received.as_ref().err().and_then(|error| error.for_peer(Some(directory))) {
-            let _ = frame::write(&mut writer, &Frame::Refuse(message)).await;
-        }
-        let _ = writer.shutdown().await;
-    };
-    match &received {
-        Ok(_) => last_words.await,
-        // Who sends against the rules may not read either.
-        Err(_) => drop(tokio::time::timeout(LAST_WORDS, last_words).await),
-    }
+    frame::write_last_words(&mut writer, received.as_ref().err(), Some(directory)).await;
     received
 }
 
@@ -64,7 +51,7 @@ async fn refusal<R: AsyncRead + Unpin>(frames: &mut FrameReader<R>) -> Option<Fi
     loop {
         match frames.next().await {
             Ok(_) => {}
-            Err(error @ (FilesError::RefusedByPeer(_) | FilesError::Version { .. })) => return Some(error),
+            Err(error @ (FilesError::RefusedByPeer { .. } | FilesError::Version { .. })) => return Some(error),
             Err(_) => return None,
         }
     }

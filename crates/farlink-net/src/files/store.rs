@@ -274,7 +274,7 @@ impl Store {
             Look::Nothing => None,
             Look::Partial(kept) => {
                 let (length, sha256) = (kept.length, kept.hasher.digest());
-                self.held.insert(index, Held::Partial(Box::new(kept)));
+                self.held.insert(index, Held::Partial(kept));
                 Some(Frame::Claim { index, length, sha256, only: false })
             }
             Look::Existing(sha256) => {

@@ -78,7 +78,7 @@ async fn refusal(entries: &[Vec<u8>], bytes: u64, options: &ReceiveOptions) -> S
     let FilesError::Refused(refusal) = &error else { panic!("{error:?}") };
     assert!(!refusal.value.is_empty() && !refusal.rule.is_empty() && !refusal.remedy.is_empty());
     // The sender is told the same.
-    assert_eq!(answers, [PREAMBLE, &frame(0x7f, error.to_string().as_bytes())].concat());
+    assert_eq!(answers, [PREAMBLE, &frame(0x7f, &[&[2], error.to_string().as_bytes()].concat())].concat());
     assert_eq!(fs::read_dir(&place.directory).unwrap().count(), 0, "nothing was written");
     error.to_string()
 }
@@ -374,13 +374,15 @@ fn senders_survive_any_answers() {
 async fn swapped_folders_do_not_lead_out() {
     let mut random = Random(12);
     let place = Place::new();
-    let outside = tempfile::tempdir().unwrap();
+    // In the same file system, into which a rename could lead.
+    let outside = place.source.with_file_name("outside");
+    fs::create_dir(&outside).unwrap();
     let folder = place.directory.join("source/folder");
     fs::create_dir_all(&folder).unwrap();
     let (begun, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let attacker = std::thread::spawn({
         let (begun, stop) = (Arc::clone(&begun), Arc::clone(&stop));
-        let (folder, outside) = (folder.clone(), outside.path().to_owned());
+        let (folder, outside) = (folder.clone(), outside.clone());
         move || {
             let aside = folder.with_file_name("aside");
             let mut swaps = 0_u64;
@@ -424,7 +426,7 @@ async fn swapped_folders_do_not_lead_out() {
                 assert!(says.iter().any(|text| failure.reason.contains(text)), "{}", failure.reason);
             }
         }
-        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
         // Whichever swap was under way comes to its end.
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -432,7 +434,7 @@ async fn swapped_folders_do_not_lead_out() {
     let counts = format!("{} swaps, {placed} files placed, {failed} failed", attacker.join().unwrap());
     eprintln!("{counts}");
     assert!(placed > 0 && failed > 0, "the attack won and lost: {counts}");
-    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
 }
 
 /// A stream that ends within a frame, at every place.

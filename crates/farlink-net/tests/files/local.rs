@@ -106,7 +106,7 @@ async fn a_source_that_is_not_there_is_named_and_the_receiver_told() {
     let error = ends.sent.unwrap_err();
     assert!(error.to_string().contains("missing\": No such file or directory (os error 2); check the path"), "{error}");
     let told = ends.received.unwrap_err();
-    assert!(matches!(&told, FilesError::RefusedByPeer(_)), "{told}");
+    assert!(matches!(&told, FilesError::RefusedByPeer { .. }), "{told}");
     assert!(!told.to_string().contains(place.source.to_str().unwrap()), "paths of the sender stay with it: {told}");
 }
 
@@ -120,7 +120,7 @@ async fn a_directory_that_cannot_be_made_is_named() {
     let error = ends.received.unwrap_err();
     assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("taken/inside\": Not a directory"), "{error}");
-    assert!(matches!(ends.sent.unwrap_err(), FilesError::RefusedByPeer(_)));
+    assert!(matches!(ends.sent.unwrap_err(), FilesError::RefusedByPeer { .. }));
 }
 
 /// A file system of 4 MB that fills up while a file comes.
