@@ -47,8 +47,8 @@ pub enum FilesError {
     Stream(#[source] io::Error),
     /// The other side closed the stream before everything was said.
     #[error(
-        "the other side closed the stream before the transfer was complete; run the same command again, it goes on where \
-         this one stopped"
+        "the other side closed the stream before the transfer was complete; run the same command again, it goes on \
+         where this one stopped"
     )]
     Closed,
     /// Bytes that are against the format.
@@ -86,8 +86,8 @@ impl FilesError {
             FilesError::Local { action, path, source } => {
                 let inside =
                     base.and_then(|base| path.strip_prefix(base).ok()).filter(|inside| !inside.as_os_str().is_empty());
-                let what =
-                    inside.map_or_else(|| "its folder".to_owned(), |inside| format!("\"{}\"", printable(inside)));
+                let what = inside
+                    .map_or_else(|| "a path of its own".to_owned(), |inside| format!("\"{}\"", printable(inside)));
                 Some(format!("it cannot {action} {what}: {source}; {}", remedy(source)))
             }
             FilesError::Refused(refusal) => Some(refusal.to_string()),
@@ -189,7 +189,9 @@ pub(super) fn remedy(error: &io::Error) -> &'static str {
         Some(Errno::IO) => "check the disk (dmesg)",
         Some(Errno::NOENT) => "check the path",
         Some(Errno::NOTDIR | Errno::ISDIR | Errno::EXIST) => "move away what stands there, or choose another folder",
-        Some(Errno::LOOP | Errno::XDEV) => "a symbolic link stands there: move it away, or choose another folder",
+        Some(Errno::LOOP | Errno::XDEV) => {
+            "a symbolic link or another file system is on the way there: move it away, or choose another folder"
+        }
         Some(Errno::NAMETOOLONG) => "shorten the name",
         Some(Errno::NOSYS) => "use Linux 5.6 or later, which has openat2",
         Some(Errno::FBIG) => "choose a file system that holds files of this size, or raise the limit (ulimit -f)",

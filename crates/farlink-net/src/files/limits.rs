@@ -2,7 +2,7 @@
 
 /// Bounds on what one transfer may bring.
 ///
-/// The manifest is held in memory: at most about 300 bytes for each of `entries` and three times `manifest_bytes`.
+/// The manifest is held in memory: at most about 400 bytes for each of `entries` and three times `manifest_bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Sum of the sizes of all files, in bytes.

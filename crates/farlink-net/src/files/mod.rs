@@ -29,7 +29,7 @@
 //! **What survives.** `.farlink-partial` in the receiver's directory has what is incomplete, in the same file system,
 //! so that a complete file gets its name by one rename. Data is fsynced every 64 MB or 2 s, whichever is first.
 //!
-//! **Memory.** For each entry of the manifest at most about 300 bytes and three times its name, and less than 16 MB of
+//! **Memory.** For each entry of the manifest at most about 400 bytes and three times its name, and less than 16 MB of
 //! buffers.
 
 mod beneath;

@@ -265,8 +265,8 @@ async fn without_rights_the_remedy_is_named() {
     assert_eq!((summary.placed, summary.failed.count, code), (1, 1, Some(2)), "{said}");
     assert_eq!(
         summary.failed.first[0].reason,
-        "the sender cannot read it: Permission denied (os error 13); check the permissions of the file and of the folders \
-         above it"
+        "the sender cannot read it: Permission denied (os error 13); check the permissions of the file and of the \
+         folders above it"
     );
 
     let (sent, code, said) = transfer_with(&place, Role::Receive, as_nobody).await.unwrap();

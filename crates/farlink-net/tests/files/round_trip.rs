@@ -47,7 +47,7 @@ fn make(place: &Place, entries: &[RandomEntry], seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
     #[test]
     fn random_trees_arrive(
