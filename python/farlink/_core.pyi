@@ -25,6 +25,47 @@ class ScenarioError(ValueError):
 class EngineError(RuntimeError):
     """An engine could not run for a reason that no scenario mends."""
 
+class NetError(RuntimeError):
+    """Files cannot be transferred."""
+
+    message: str
+    """What is wrong."""
+    remedy: str
+    """What to do."""
+    exit_code: int
+    """1 if the network failed, 2 if someone has to change something first."""
+
+def generate_key(keys: str | None = None) -> str: ...
+def public_key(keys: str | None = None) -> str: ...
+def trusted_hosts(keys: str | None = None) -> list[tuple[str, str]]: ...
+def trust_host(public_key: str, name: str, keys: str | None = None) -> None: ...
+def distrust_host(name: str, keys: str | None = None) -> bool: ...
+def send_files(
+    paths: list[str],
+    peer: str,
+    to: str,
+    *,
+    keys: str | None = None,
+    psk: str | None = None,
+    rate_bps: float | None = None,
+    packet_bytes: int = 1280,
+    refuse_special: bool = False,
+    patience_s: float = 60.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> str: ...
+def receive_files(
+    directory: str,
+    listen: str,
+    tell: Callable[[str], None],
+    *,
+    keys: str | None = None,
+    psk: str | None = None,
+    packet_bytes: int = 1280,
+    overwrite: bool = False,
+    by_host: bool = False,
+    once: bool = False,
+) -> None: ...
+
 class Cancel:
     """A token that stops long work: any thread may set it, at any time, and all work that was given it stops."""
 

@@ -25,6 +25,9 @@ class FarlinkError(Exception):
     'give the rate in bit/s, for example 1e6'
     """
 
+    exit_code = 2
+    """What a command exits with: 2 when someone has to change something first, 1 when the network failed."""
+
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)
         self.message = message
@@ -66,6 +69,17 @@ class MissingExtraError(FarlinkError):
     """An optional dependency of farlink is not installed."""
 
 
+class TransferError(FarlinkError):
+    """Files cannot be sent or received; `exit_code` is 1 if the network failed."""
+
+    def __init__(self, message: str, remedy: str, exit_code: int = 2) -> None:
+        super().__init__(message, remedy)
+        self.exit_code = exit_code
+
+    def __reduce__(self) -> tuple[type[FarlinkError], tuple[str, str, int]]:  # type: ignore[override]
+        return type(self), (self.message, self.remedy, self.exit_code)
+
+
 @contextmanager
 def core_errors(words: Callable[[str], str] = str) -> Iterator[None]:
     """Turn the extension's errors into `FarlinkError`, refusals into `ScenarioError`: the one place where they are mapped.
@@ -81,6 +95,8 @@ def core_errors(words: Callable[[str], str] = str) -> Iterator[None]:
         yield
     except _core.ScenarioError as error:
         raise ScenarioError(_one_line(words(error.message)), _one_line(words(error.remedy))) from error
+    except _core.NetError as error:
+        raise TransferError(_one_line(error.message), _one_line(error.remedy), error.exit_code) from error
     except _core.EngineError as error:
         raise FarlinkError(_one_line(str(error)), "give fewer threads, or try again later") from error
 

@@ -1,4 +1,4 @@
-"""Each numbered sentence of the specification of AeroTP is cited by code or a test, and nothing else is."""
+"""Each numbered sentence of the specification of AeroTP and of its sealed sessions is cited by code or a test, and nothing else is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 from tests.conftest import ROOT
 
-PAGE = ROOT / "docs" / "aerotp.md"
+PAGES = [ROOT / "docs" / "aerotp.md", ROOT / "docs" / "sessions.md"]
 CORE = ROOT / "crates" / "farlink-core"
+NET = ROOT / "crates" / "farlink-net"
 ENGINE = ROOT / "crates" / "farlink-sim" / "src" / "engine"
 SOURCES = [
     *CORE.glob("src/protocol/aerotp/**/*.rs"),
@@ -16,11 +17,12 @@ SOURCES = [
     CORE / "src" / "scenario" / "gateway.rs",  # near-reliable: what gateways do
     *CORE.glob("src/gateway/*.rs"),
     ENGINE / "chain.rs",
+    *NET.glob("src/**/*.rs"),
 ]
 
 
 def numbered() -> list[str]:
-    return re.findall(r"\*\*\[([A-Z]\d+)\]\*\*", PAGE.read_text(encoding="utf-8"))
+    return [number for page in PAGES for number in re.findall(r"\*\*\[([A-Z]\d+)\]\*\*", page.read_text(encoding="utf-8"))]
 
 
 def cited() -> dict[str, list[str]]:

@@ -1,6 +1,14 @@
 //! AeroTP over UDP, sealed: the state machines of `farlink-core` between real hosts.
 //!
-//! [`seal`] has keys and handshake, [`files`] what sends files over a stream.
+//! [`seal`] has keys and handshake, [`mux`] sessions and connections without a socket, [`files`] what sends files over a stream,
+//! [`state`] the files of a host, [`transfer`] all of it together.
+//! An application uses [`Endpoint`] and [`Connection`].
 
 pub mod files;
+mod io;
+pub mod mux;
 pub mod seal;
+pub mod state;
+pub mod transfer;
+
+pub use io::{BindError, Connection, Endpoint, EndpointConfig};

@@ -1,3 +1,5 @@
-//! Tests of what farlink-net offers, from outside.
+//! Tests with files and with sockets on the loopback interface.
 
 mod files;
+mod state;
+mod transfer;

@@ -6,6 +6,7 @@ mod columns;
 mod convolutional;
 mod error;
 mod fluid;
+mod net;
 mod optics;
 mod study;
 mod watch;
@@ -37,6 +38,10 @@ mod _core {
     use crate::error::BoundaryError;
     #[pymodule_export]
     use crate::error::{EngineError, ScenarioError};
+    #[pymodule_export]
+    use crate::net::{
+        NetError, distrust_host, generate_key, public_key, receive_files, send_files, trust_host, trusted_hosts,
+    };
     #[pymodule_export]
     use crate::study::Study;
     use crate::watch::{watched, watched_with};

@@ -20,7 +20,7 @@ _MOST_CHARACTERS = 2000
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Print a `FarlinkError` as one line that says what is wrong and one that says what to do; exit status 2."""
+    """Print a `FarlinkError` as one line that says what is wrong and one that says what to do; exit with its status."""
     listen()
     if sys.stdout is not None and sys.stdout.isatty():
         WIDTH.set(shutil.get_terminal_size().columns)
@@ -28,7 +28,7 @@ def user_errors() -> Iterator[None]:
         yield
     except FarlinkError as error:
         refused(error)
-        raise typer.Exit(2) from error
+        raise typer.Exit(error.exit_code) from error
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None

@@ -60,7 +60,7 @@ pub enum FilesError {
 }
 
 impl FilesError {
-    pub(super) fn local(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+    pub(crate) fn local(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         FilesError::Local { action, path: path.to_owned(), source: source.into() }
     }
 

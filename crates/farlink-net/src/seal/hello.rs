@@ -1,6 +1,6 @@
 //! The handshake, Noise_IKpsk1 (X25519, ChaCha20-Poly1305, BLAKE2s) in two messages, and the codes around it.
 //!
-//! Content of a packet of kind hello, behind the outer header (`docs/sessions.md`):
+//! Content of a packet of kind hello, behind the outer header (`docs/sessions.md`, `[Y1]`):
 //!
 //! | bytes | field |
 //! |---|---|
@@ -38,7 +38,7 @@ pub(crate) const RESPONSE_CONTENT_BYTES: usize = 1 + NOISE_RESPONSE_BYTES + CODE
 const AES_BIT: u8 = 1;
 const EARLY_BIT: u8 = 2;
 
-/// What an initiation says under its seal.
+/// What an initiation says under its seal. `[Y7]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Initiation {
     /// It grows with each initiation of a host, so that a recorded one is known.
@@ -80,7 +80,7 @@ impl Initiation {
     }
 }
 
-/// What a response says under its seal.
+/// What a response says under its seal. `[Y7]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Response {
     /// The id of packets to the responder.
@@ -206,7 +206,7 @@ pub(crate) struct Checked<'a> {
 }
 
 impl<'a> Checked<'a> {
-    /// Checks length and code of a hello to the owner of `own`: one keyed hash, no key agreement.
+    /// Checks length and code of a hello to the owner of `own`: one keyed hash, no key agreement. `[Y2]`
     pub(crate) fn read(own: &HelloMac, content: &'a [u8]) -> Option<Self> {
         let (&kind, _) = content.split_first()?;
         let right_bytes = match kind {

@@ -8,13 +8,13 @@ use ring::hkdf;
 use zeroize::Zeroizing;
 
 /// Bytes of a secret, from which key, IV and the next secret are derived.
-pub const SECRET_BYTES: usize = 32;
+pub(crate) const SECRET_BYTES: usize = 32;
 
 /// A secret that is overwritten when it is dropped.
-pub type Secret = Zeroizing<[u8; SECRET_BYTES]>;
+pub(crate) type Secret = Zeroizing<[u8; SECRET_BYTES]>;
 
 /// A key for the packets of one direction.
-pub struct SealingKey {
+pub(crate) struct SealingKey {
     algorithm: Algorithm,
     key: LessSafeKey,
     iv: Nonce,
@@ -29,7 +29,7 @@ impl fmt::Debug for SealingKey {
 
 impl SealingKey {
     /// Derives key and IV from a secret.
-    pub fn new(algorithm: Algorithm, secret: Secret) -> Self {
+    pub(crate) fn new(algorithm: Algorithm, secret: Secret) -> Self {
         let mut key = Zeroizing::new([0; SECRET_BYTES]);
         let mut iv = [0; NONCE_BYTES];
         expand(&secret, b"farlink key", &mut *key);

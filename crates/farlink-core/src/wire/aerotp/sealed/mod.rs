@@ -30,7 +30,7 @@ pub use number::{MOST_NUMBER, expand};
 pub use outer::{Kind, OUTER_BYTES, OuterHeader, OuterPacket};
 pub use replay::{ReplayWindow, Stale, WINDOW_NUMBERS};
 pub use sealer::{SealError, Sealer, sealed_bytes};
-pub use unsealer::{NotOpened, Unsealer};
+pub use unsealer::{NotOpened, Opened, Unsealer};
 
 use crate::protocol::aerotp::Fec;
 
@@ -39,6 +39,14 @@ use crate::protocol::aerotp::Fec;
 fn code(content_bytes: usize, words: u16) -> Fec {
     Fec { payload_bytes: content_bytes as u32, parity_bytes: u32::from(words) * 4, check_bytes: 0 }
 }
+
+/// Whether a content is a message of the session: where a segment has its version, it has 0 or ends before. `[O24]`
+fn is_message(content: &[u8]) -> bool {
+    !content.is_empty() && content.get(VERSION_PLACE).is_none_or(|byte| byte >> 6 == 0)
+}
+
+/// The byte of a segment that begins with its version.
+const VERSION_PLACE: usize = 12;
 
 #[cfg(test)]
 mod tests;

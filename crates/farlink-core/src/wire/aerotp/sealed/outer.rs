@@ -82,6 +82,12 @@ impl OuterHeader {
     /// If the check is wrong, the version is another one, more than 256 words are claimed, or the datagram has another
     /// length.
     pub fn decode(datagram: &[u8]) -> Result<Self, Refusal> {
+        let header = Self::decode_first(datagram)?;
+        if datagram.len() == header.packet_bytes() { Ok(header) } else { Err(Refusal::Length) } // `[O4]`
+    }
+
+    /// As [`decode`](Self::decode), for a datagram in which another packet may follow.
+    fn decode_first(datagram: &[u8]) -> Result<Self, Refusal> {
         let mut fields = Fields(datagram);
         let (shape, content_bytes) = (fields.short()?, fields.short()?);
         let (connection_id, number, check) = (fields.word()?, fields.word()?, fields.short()?);
@@ -104,14 +110,14 @@ impl OuterHeader {
             return Err(Refusal::Field);
         }
         let least = if header.kind.is_segment() { TAG_BYTES } else { 0 };
-        if datagram.len() != header.datagram_bytes() || usize::from(content_bytes) < least {
-            return Err(Refusal::Length); // `[O4]`
+        if datagram.len() < header.packet_bytes() || usize::from(content_bytes) < least {
+            return Err(Refusal::Length);
         }
         Ok(header)
     }
 
-    /// Length of the datagram.
-    fn datagram_bytes(&self) -> usize {
+    /// Length of the packet.
+    fn packet_bytes(&self) -> usize {
         OUTER_BYTES + usize::from(self.content_bytes) + 4 * usize::from(self.parity_words)
     }
 }
@@ -137,6 +143,20 @@ impl OuterPacket {
         Ok(OuterPacket { header: OuterHeader::decode(&datagram)?, bytes: datagram })
     }
 
+    /// As [`read`](Self::read), for a datagram that may hold a hello and another packet behind it. Removes the first packet
+    /// from it; what remains is empty or the other packet. `[O23]`
+    ///
+    /// # Errors
+    /// As [`OuterHeader::decode`]; the datagram is then unchanged.
+    pub fn take_first(datagram: &mut BytesMut) -> Result<Self, Refusal> {
+        let header = OuterHeader::decode_first(datagram)?;
+        let bytes = header.packet_bytes();
+        if header.kind != Kind::Hello && bytes != datagram.len() {
+            return Err(Refusal::Length);
+        }
+        Ok(OuterPacket { header, bytes: datagram.split_to(bytes) })
+    }
+
     /// Its header.
     pub fn header(&self) -> &OuterHeader {
         &self.header
@@ -154,7 +174,7 @@ impl OuterPacket {
     }
 
     /// The content without its last bytes, the tag.
-    pub(super) fn into_segment(self) -> Bytes {
+    pub(super) fn into_content(self) -> Bytes {
         let end = OUTER_BYTES + usize::from(self.header.content_bytes).saturating_sub(TAG_BYTES);
         let mut bytes = self.bytes.freeze();
         bytes.truncate(end);

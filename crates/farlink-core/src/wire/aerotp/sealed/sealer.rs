@@ -5,7 +5,7 @@ use crate::wire::aerotp::{Form, Outside, header, parity, wire_bytes, write};
 use crate::wire::{EncodeError, WirePayload, Writer, ipv4, within, within_ipv4};
 
 use super::outer::associated;
-use super::{KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterHeader, PacketKey, TAG_BYTES, code, nonce};
+use super::{KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterHeader, PacketKey, TAG_BYTES, code, is_message, nonce};
 
 /// Why a segment was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,15 +83,40 @@ impl<K: PacketKey> Sealer<K> {
         outside: &Outside,
         out: &mut [u8],
     ) -> Result<usize, SealError> {
-        let bytes = sealed_bytes(segment);
+        let content_bytes = wire_bytes(segment, Form::Sealed);
+        self.seal(content_bytes, words(segment), out, |content| {
+            write(segment, Form::Sealed, outside, &mut Writer::new(content));
+        })
+    }
+
+    /// As [`seal_into`](Self::seal_into), for a message of the session. `[O24]`
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// If the message could be taken for a segment: the byte at place 12, if it is as long, is above 63. If it is empty.
+    pub fn seal_message(&mut self, message: &[u8], out: &mut [u8]) -> Result<usize, SealError> {
+        assert!(is_message(message), "this could be a segment");
+        self.seal(message.len(), 0, out, |content| content.copy_from_slice(message))
+    }
+
+    fn seal(
+        &mut self,
+        plain_bytes: usize,
+        parity_words: u16,
+        out: &mut [u8],
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<usize, SealError> {
+        let content_bytes = plain_bytes + TAG_BYTES;
+        let bytes = OUTER_BYTES + content_bytes + 4 * usize::from(parity_words);
         within_ipv4(bytes + usize::from(ipv4::HEADER_BYTES)).map_err(EncodeError::from)?;
         within(bytes, out)?;
-        let content_bytes = wire_bytes(segment, Form::Sealed) + TAG_BYTES;
         let number = self.take_number(content_bytes)?;
         let header = OuterHeader {
             kind: self.kind,
             key_phase: self.phase,
-            parity_words: words(segment),
+            parity_words,
             content_bytes: content_bytes as u16,
             connection_id: self.connection_id,
             number: number as u32,
@@ -100,14 +125,14 @@ impl<K: PacketKey> Sealer<K> {
         out[..OUTER_BYTES].copy_from_slice(&header);
         let behind = &mut out[OUTER_BYTES..bytes];
 
-        let (content, tag_and_parity) = behind.split_at_mut(content_bytes - TAG_BYTES);
-        write(segment, Form::Sealed, outside, &mut Writer::new(content));
+        let (content, tag_and_parity) = behind.split_at_mut(plain_bytes);
+        write(content);
         let tag = self.key.seal(&nonce(self.key.iv(), number), associated(&header), content);
         let mut rest = Writer::new(tag_and_parity);
         rest.extend(tag);
-        rest.zeros_to(TAG_BYTES + 4 * usize::from(words(segment)));
-        if words(segment) > 0 {
-            parity::fill(&code(content_bytes, words(segment)), behind);
+        rest.zeros_to(TAG_BYTES + 4 * usize::from(parity_words));
+        if parity_words > 0 {
+            parity::fill(&code(content_bytes, parity_words), behind);
         }
         Ok(bytes)
     }

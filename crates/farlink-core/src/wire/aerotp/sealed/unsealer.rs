@@ -1,5 +1,7 @@
 //! What a side receives: keys, replay window, and the steps from a datagram to a segment.
 
+use bytes::Bytes;
+
 use crate::endpoint::Integrity;
 use crate::protocol::aerotp::Flags;
 use crate::time::Time;
@@ -11,7 +13,7 @@ use super::keys::{Candidate, Keys};
 use super::outer::associated;
 use super::{
     KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterPacket, PacketKey, ReplayWindow, Stale, TAG_BYTES, code, expand,
-    nonce,
+    is_message, nonce,
 };
 
 /// Why a packet with a right outer header gave no segment.
@@ -45,6 +47,46 @@ impl From<Stale> for NotOpened {
     }
 }
 
+/// What was under the seal of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    content: Bytes,
+    integrity: Integrity,
+    parity_words: u16,
+    is_newest: bool,
+}
+
+impl Opened {
+    /// A message of the session, if it is none of a connection. `[O24]`
+    pub fn message(&self) -> Option<&[u8]> {
+        is_message(&self.content).then_some(&self.content)
+    }
+
+    /// Whether no packet with a higher number has opened before.
+    pub fn is_newest(&self) -> bool {
+        self.is_newest
+    }
+
+    /// The segment.
+    ///
+    /// Its `header_bytes` include outer header and tag, so that its length is the packet's, and its words of parity are the
+    /// packet's. It is intact, or mended; never damaged. Its ECN bits are those that its sender wrote: marks of routers are in the
+    /// IP header. `[O20]`
+    ///
+    /// # Errors
+    /// If it is no usable one.
+    pub fn segment<D: WirePayload>(&self) -> Result<Arrived<D>, NotOpened> {
+        let mut arrived = read::<D>(&self.content, Form::Sealed).map_err(NotOpened::Segment)?;
+        arrived.integrity = self.integrity;
+        arrived.segment.header_bytes += (OUTER_BYTES + TAG_BYTES) as u16;
+        arrived.segment.fec_words = self.parity_words;
+        if self.parity_words > 0 {
+            arrived.segment.flags = arrived.segment.flags.with(Flags::FEC);
+        }
+        Ok(arrived)
+    }
+}
+
 /// Opens the sealed segments of one direction of a connection.
 #[derive(Debug)]
 pub struct Unsealer<K> {
@@ -73,18 +115,22 @@ impl<K: PacketKey> Unsealer<K> {
         Unsealer { kind, connection_id, keys, window, refused: 0 }
     }
 
-    /// Opens a packet in place. Payloads of [`Bytes`](bytes::Bytes) are slices of the datagram. Never panics.
+    /// Opens a packet with a segment in place. Payloads of [`Bytes`](bytes::Bytes) are slices of the datagram. Never panics.
     ///
-    /// The steps: kind and connection id, replay window, choice of the key, correction, AEAD, segment. Nothing changes
-    /// before the AEAD has opened the packet, but the count of wrong tags. `[O15]`
+    /// # Errors
+    /// As [`open_content`](Self::open_content), or if what opened is no usable segment.
+    pub fn open<D: WirePayload>(&mut self, packet: OuterPacket, now: Time) -> Result<Arrived<D>, NotOpened> {
+        self.open_content(packet, now)?.segment()
+    }
+
+    /// Opens a packet in place, whatever it holds. Never panics.
     ///
-    /// The segment's `header_bytes` include outer header and tag, so that its length is the datagram's, and its words
-    /// of parity are the packet's. It is intact, or mended; never damaged. Its ECN bits are those that its sender
-    /// wrote: marks of routers are in the IP header. `[O20]`
+    /// The steps: kind and connection id, replay window, choice of the key, correction, AEAD. Nothing changes before the AEAD
+    /// has opened the packet, but the count of wrong tags. `[O15]`
     ///
     /// # Errors
     /// The reason; a receiver counts and drops such packets.
-    pub fn open<D: WirePayload>(&mut self, mut packet: OuterPacket, now: Time) -> Result<Arrived<D>, NotOpened> {
+    pub fn open_content(&mut self, mut packet: OuterPacket, now: Time) -> Result<Opened, NotOpened> {
         let header = *packet.header();
         if header.kind != self.kind {
             return Err(NotOpened::Kind);
@@ -111,16 +157,8 @@ impl<K: PacketKey> Unsealer<K> {
         }
         self.window.mark(number);
         self.keys.opened(candidate, number, now);
-
-        let segment = packet.into_segment();
-        let mut arrived = read::<D>(&segment, Form::Sealed).map_err(NotOpened::Segment)?;
-        arrived.integrity = integrity;
-        arrived.segment.header_bytes += (OUTER_BYTES + TAG_BYTES) as u16;
-        arrived.segment.fec_words = header.parity_words;
-        if header.parity_words > 0 {
-            arrived.segment.flags = arrived.segment.flags.with(Flags::FEC);
-        }
-        Ok(arrived)
+        let is_newest = number >= expected;
+        Ok(Opened { content: packet.into_content(), integrity, parity_words: header.parity_words, is_newest })
     }
 
     /// The phase of the latest key that has opened a packet.

@@ -1,0 +1,132 @@
+//! The task that drives a socket: datagrams in and out, deadlines, and who is woken.
+
+use std::io;
+use std::sync::Weak;
+
+use farlink_core::Time;
+use farlink_core::event::Event;
+use tokio::time::{Instant, sleep_until};
+
+use crate::mux::Batch;
+
+use super::shared::{End, Shared, State};
+use super::socket::Socket;
+
+/// Reads of the socket before other work has its turn.
+const READS: usize = 16;
+/// Bytes of a batch at most, as the kernel takes them.
+const BATCH_BYTES: usize = 65_507;
+/// Waits no longer than this, so that the end of the endpoint is noticed.
+const LONGEST_WAIT: Time = Time::from_secs(1);
+
+pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
+    let mut out = vec![0; BATCH_BYTES].into_boxed_slice();
+    // A batch that the kernel had no room for.
+    let mut unsent: Option<Batch> = None;
+    loop {
+        let Some(strong) = shared.upgrade() else { return };
+        let served = serve(&strong, &mut socket, &mut unsent, &mut out);
+        let due = match served {
+            Ok(due) => due,
+            Err(error) => return fail(&strong, &error),
+        };
+        let waked = strong.wake_driver.notified();
+        tokio::select! {
+            biased;
+            read = socket.readable() => if let Err(error) = read { return fail(&strong, &error) },
+            () = waked => {}
+            () = sleep_until(due), if unsent.is_none() => {}
+            _ = socket.writable(), if unsent.is_some() => {}
+        }
+    }
+}
+
+/// Does what can be done at once; returns when there is more to do.
+fn serve(shared: &Shared, socket: &mut Socket, unsent: &mut Option<Batch>, out: &mut [u8]) -> io::Result<Instant> {
+    let mut state = shared.lock();
+    let State { mux, clock, .. } = &mut *state;
+    if let Some(by) = clock.move_origin() {
+        mux.move_origin(by);
+    }
+    for _ in 0..READS {
+        let now = clock.now();
+        match socket.try_receive(|route, ecn, datagram| mux.receive(now, route, ecn, datagram)) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) if is_of_one_datagram(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    loop {
+        if unsent.is_none() {
+            let now = clock.now();
+            *unsent = mux.poll_transmit(now, socket.most_datagrams(), out);
+        }
+        let Some(batch) = unsent else { break };
+        match socket.try_send(batch, &out[..batch.bytes]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            // A datagram that the kernel refuses counts as lost on the way.
+            Err(error) => tracing::debug!(%error, to = %batch.route.remote, "datagrams were not sent"),
+            Ok(()) => {}
+        }
+        *unsent = None;
+    }
+    tell(shared, &mut state);
+    let State { mux, clock, .. } = &mut *state;
+    let due = mux.poll_timeout().unwrap_or(Time::NEVER).min(clock.now() + LONGEST_WAIT);
+    Ok(clock.instant(due).into())
+}
+
+/// Whether an error of the socket tells of one datagram only: that nobody listens at its destination, or that a path is closed.
+fn is_of_one_datagram(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable};
+    matches!(error.kind(), ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable)
+}
+
+/// Passes events on to who waits for them.
+fn tell(shared: &Shared, state: &mut State) {
+    while let Some((id, event)) = state.mux.poll_event() {
+        let is_new = id.accepted_at().is_some() && event == Event::Connected;
+        if is_new && !state.connections.contains_key(&id) {
+            state.new.push_back(id);
+            shared.tell_accepted();
+        }
+        if !is_new && !state.connections.contains_key(&id) {
+            continue;
+        }
+        let waiting = state.connections.entry(id).or_default();
+        let end = match event {
+            Event::Finished => Some(End::Finished),
+            Event::Closed => Some(End::Closed),
+            Event::Aborted(why) => Some(End::Aborted(why)),
+            _ => None,
+        };
+        // A connection that was closed in order is not aborted any more when its session goes.
+        if waiting.end != Some(End::Closed) {
+            waiting.end = end.or(waiting.end);
+        }
+        waiting.wake();
+        if matches!(end, Some(End::Closed | End::Aborted(_))) {
+            if waiting.is_abandoned {
+                state.connections.remove(&id);
+            }
+            shared.tell_ended();
+        } else if waiting.is_abandoned {
+            // Unread data would close the window, and the peer could not end.
+            let now = state.clock.now();
+            while state.mux.read(now, id).is_some() {}
+        }
+    }
+    // What is acknowledged is no event.
+    state.connections.values_mut().filter_map(|waiting| waiting.closer.take()).for_each(std::task::Waker::wake);
+}
+
+fn fail(shared: &Shared, error: &io::Error) {
+    tracing::error!(%error, "the socket cannot be used any more");
+    let mut state = shared.lock();
+    state.failure = Some(error.kind());
+    state.connections.values_mut().for_each(super::shared::Waiting::wake);
+    drop(state);
+    shared.tell_accepted();
+    shared.tell_ended();
+}

@@ -1,0 +1,163 @@
+//! A socket with its sessions, for applications.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use farlink_core::ConfigError;
+use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
+use farlink_core::units::{Count, PositiveSeconds};
+
+use crate::mux::{CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route};
+use crate::seal::PublicKey;
+
+use super::clock::unix_us;
+use super::driver;
+use super::shared::{End, Shared, Waiting};
+use super::socket::Socket;
+use super::stream::Connection;
+
+/// Why an endpoint was not opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// A setting is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The system gives no socket at this address.
+    #[error("cannot use {address}: {error}; choose another address or port")]
+    Socket {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// What an [`Endpoint`] is made with.
+#[derive(Debug)]
+pub struct EndpointConfig {
+    /// Keys, trust and limits of the sessions.
+    pub mux: MuxConfig,
+    /// What connections are like that this side opens.
+    pub connection: AerotpConfig,
+}
+
+impl EndpointConfig {
+    /// Reliable connections whose rate is safe on a path that others share.
+    pub fn new(mux: MuxConfig) -> Self {
+        EndpointConfig { mux, connection: friendly() }
+    }
+}
+
+/// A reliable connection at a friendly rate; a silent peer is given up after five minutes.
+fn friendly() -> AerotpConfig {
+    let seconds = |s| PositiveSeconds::new(s).expect("a constant within its range");
+    AerotpConfig {
+        rate_control: Some(RateControl::Friendly),
+        mack_timeout_s: seconds(0.01),
+        receive_buffer_bytes: Some(Count::new(f64::from(16 << 20)).expect("a constant within its range")),
+        give_up_after_s: seconds(300.0),
+        keep_alive_s: Some(seconds(60.0)),
+        listen_timeout_s: Some(seconds(10.0)),
+        ..AerotpConfig::default()
+    }
+}
+
+/// A UDP socket with sealed sessions. Copies share it.
+///
+/// A task of the runtime drives it. It ends when the last copy and the last connection are dropped; what was written to a dropped
+/// connection is only delivered as long as the runtime runs, so call [`finish`](Endpoint::finish) before the end of a program.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(super) shared: Arc<Shared>,
+    connection: Arc<AerotpConfig>,
+}
+
+impl Endpoint {
+    /// Opens a socket and starts its driver on the present runtime.
+    ///
+    /// # Errors
+    /// If a setting is refused, or the system gives no socket.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn bind(address: SocketAddr, config: EndpointConfig, store: Box<dyn CounterStore>) -> Result<Self, BindError> {
+        let mux = Mux::new(config.mux, store, unix_us)?;
+        let failed = |error| BindError::Socket { address, error };
+        let socket = Socket::bind(address).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        let shared = Arc::new(Shared::new(mux, address));
+        tokio::spawn(driver::drive(Arc::downgrade(&shared), socket));
+        Ok(Endpoint { shared, connection: Arc::new(config.connection) })
+    }
+
+    /// The address of the socket.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// The own public key.
+    pub fn public_key(&self) -> PublicKey {
+        self.shared.lock().mux.public_key()
+    }
+
+    /// Opens a connection to a port of a peer. Nothing is awaited: what is written goes out with the first packets.
+    ///
+    /// # Errors
+    /// As [`Mux::connect`].
+    pub fn connect(&self, peer: &PublicKey, address: SocketAddr, port: u16) -> Result<Connection, OpenError> {
+        let mut state = self.shared.lock();
+        let now = state.clock.now();
+        let id = state.mux.connect(now, peer, Route::to(address), port, &self.connection)?;
+        state.connections.insert(id, Waiting::default());
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        Ok(Connection::new(self.shared.clone(), id))
+    }
+
+    /// Accepts connections to a port, with the configuration of this endpoint.
+    ///
+    /// # Errors
+    /// As [`Mux::listen`].
+    pub fn listen(&self, port: u16, limits: AcceptorLimits) -> Result<(), ConfigError> {
+        self.shared.lock().mux.listen(port, &self.connection, limits)
+    }
+
+    /// The next connection that a peer has opened; `None` if the socket cannot be used any more.
+    pub async fn accept(&self) -> Option<Connection> {
+        loop {
+            let accepted = self.shared.accepted.notified();
+            {
+                let mut state = self.shared.lock();
+                if let Some(id) = state.new.pop_front() {
+                    return Some(Connection::new(self.shared.clone(), id));
+                }
+                if state.failure.is_some() {
+                    return None;
+                }
+            }
+            accepted.await;
+        }
+    }
+
+    /// Waits until all connections have ended, those included that were dropped.
+    pub async fn finish(&self) {
+        loop {
+            let ended = self.shared.ended.notified();
+            {
+                let state = self.shared.lock();
+                let is_open = |waiting: &Waiting| !matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
+                if state.failure.is_some() || !state.connections.values().any(is_open) {
+                    return;
+                }
+            }
+            ended.await;
+        }
+    }
+
+    /// Counts of datagrams that did nothing.
+    pub fn counts(&self) -> MuxCounts {
+        self.shared.lock().mux.counts()
+    }
+}

@@ -1,0 +1,11 @@
+//! Sockets and clocks: the only part that touches the operating system's network.
+
+mod clock;
+mod driver;
+mod endpoint;
+mod shared;
+mod socket;
+mod stream;
+
+pub use endpoint::{BindError, Endpoint, EndpointConfig};
+pub use stream::Connection;

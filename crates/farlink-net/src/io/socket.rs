@@ -1,0 +1,131 @@
+//! A UDP socket with marks, own addresses, and batches in both directions (crate `quinn-udp`).
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+
+use bytes::BytesMut;
+use farlink_core::endpoint::Ecn;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::mux::{Batch, Route};
+
+/// Longest buffer that the kernel fills with datagrams of one sender.
+const RECEIVED_BYTES: usize = 65_536;
+/// What is asked of the kernel for datagrams that wait to be read or sent: 4 MiB, 27 ms at 1.25 Gb/s.
+const BUFFER_BYTES: usize = 4 << 20;
+
+pub(super) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    buffer: Box<[u8]>,
+}
+
+impl std::fmt::Debug for Socket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Socket").field("io", &self.io).finish_non_exhaustive()
+    }
+}
+
+impl Socket {
+    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = std::net::UdpSocket::bind(address)?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        enlarge(&socket, &state);
+        socket.set_nonblocking(true)?;
+        let buffer = vec![0; RECEIVED_BYTES * BATCH_SIZE.min(8)].into_boxed_slice();
+        Ok(Socket { io: UdpSocket::from_std(socket)?, state, buffer })
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// How many datagrams the kernel takes at once.
+    pub(super) fn most_datagrams(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    pub(super) async fn readable(&self) -> io::Result<()> {
+        self.io.readable().await
+    }
+
+    pub(super) async fn writable(&self) -> io::Result<()> {
+        self.io.writable().await
+    }
+
+    /// Sends a batch; `WouldBlock` if the kernel has no room.
+    pub(super) fn try_send(&self, batch: &Batch, bytes: &[u8]) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: batch.route.remote,
+            ecn: to_codepoint(batch.ecn),
+            contents: bytes,
+            segment_size: (batch.bytes > batch.datagram_bytes).then_some(batch.datagram_bytes),
+            src_ip: batch.route.local,
+        };
+        self.io.try_io(Interest::WRITABLE, || self.state.try_send(UdpSockRef::from(&self.io), &transmit))
+    }
+
+    /// Takes what has arrived, each datagram with a memory of its own: a piece that waits for others pins no more than itself. `false`
+    /// if there is nothing.
+    pub(super) fn try_receive(&mut self, mut take: impl FnMut(Route, Ecn, BytesMut)) -> io::Result<bool> {
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let mut slices: Vec<IoSliceMut<'_>> =
+            self.buffer.chunks_exact_mut(RECEIVED_BYTES).map(IoSliceMut::new).collect();
+        let (io, state) = (&self.io, &self.state);
+        let received = io.try_io(Interest::READABLE, || state.recv(UdpSockRef::from(io), &mut slices, &mut metas));
+        let count = match received {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        for (meta, slice) in metas.iter().zip(&slices).take(count) {
+            let route = Route { remote: meta.addr, local: meta.dst_ip };
+            let ecn = from_codepoint(meta.ecn);
+            for datagram in slice[..meta.len].chunks(meta.stride.max(1)) {
+                take(route, ecn, BytesMut::from(datagram));
+            }
+        }
+        Ok(count > 0)
+    }
+}
+
+/// Asks for longer buffers, and says how to allow them if the kernel gives less.
+fn enlarge(socket: &std::net::UdpSocket, state: &UdpSocketState) {
+    let reference = || UdpSockRef::from(socket);
+    let received = state.set_recv_buffer_size(reference(), BUFFER_BYTES);
+    let sent = state.set_send_buffer_size(reference(), BUFFER_BYTES);
+    let asked = [
+        (received, state.recv_buffer_size(reference()), "net.core.rmem_max"),
+        (sent, state.send_buffer_size(reference()), "net.core.wmem_max"),
+    ];
+    for (set, given, sysctl) in asked {
+        let given = given.unwrap_or(0);
+        if set.is_err() || given < BUFFER_BYTES {
+            tracing::warn!(
+                given,
+                wanted = BUFFER_BYTES,
+                "the socket's buffer is short, and datagrams at high rates may be lost in it; allow more with \"sysctl -w {sysctl}={BUFFER_BYTES}\""
+            );
+        }
+    }
+}
+
+fn to_codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotCapable => None,
+        Ecn::Capable0 => Some(EcnCodepoint::Ect0),
+        Ecn::Capable1 => Some(EcnCodepoint::Ect1),
+        Ecn::Congestion => Some(EcnCodepoint::Ce),
+    }
+}
+
+fn from_codepoint(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotCapable,
+        Some(EcnCodepoint::Ect0) => Ecn::Capable0,
+        Some(EcnCodepoint::Ect1) => Ecn::Capable1,
+        Some(EcnCodepoint::Ce) => Ecn::Congestion,
+    }
+}

@@ -1,0 +1,176 @@
+//! A connection as an asynchronous stream of bytes.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use farlink_core::event::Abort;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::mux::{ConnectionId, ConnectionState, Route};
+use crate::seal::PublicKey;
+
+use super::shared::{End, Shared, State};
+
+/// Bytes that one call to write takes at most: enough to keep the lock seldom, little enough to copy at once.
+const WRITTEN_BYTES: usize = 1 << 16;
+
+/// A connection: both directions are streams of bytes. Dropping it ends its own direction; what was written is still delivered.
+#[derive(Debug)]
+pub struct Connection {
+    shared: Arc<Shared>,
+    id: ConnectionId,
+    /// What was read from the network and not yet by the application.
+    rest: Bytes,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>, id: ConnectionId) -> Self {
+        Connection { shared, id, rest: Bytes::new() }
+    }
+
+    /// Who the peer is and where; `None` once the session is over.
+    pub fn peer(&self) -> Option<(PublicKey, Route)> {
+        self.shared.lock().mux.peer(self.id)
+    }
+
+    /// The port to which the peer opened the connection; `None` if this side opened it.
+    pub fn accepted_at(&self) -> Option<u16> {
+        self.id.accepted_at()
+    }
+
+    /// Measurements; `None` once the connection has ended.
+    pub fn state(&self) -> Option<ConnectionState> {
+        self.shared.lock().mux.state(self.id)
+    }
+}
+
+fn end_of(state: &State, id: ConnectionId) -> Result<Option<End>, io::Error> {
+    if let Some(kind) = state.failure {
+        return Err(io::Error::new(kind, "the socket cannot be used any more"));
+    }
+    match state.connections.get(&id).and_then(|waiting| waiting.end) {
+        Some(End::Aborted(why)) => Err(aborted(why)),
+        end => Ok(end),
+    }
+}
+
+fn aborted(why: Abort) -> io::Error {
+    let (kind, what) = match why {
+        Abort::NoAnswer => (io::ErrorKind::TimedOut, "the peer does not answer; check address, keys and firewall"),
+        Abort::PeerRestarted => (io::ErrorKind::ConnectionReset, "the peer has restarted; connect again"),
+        _ => (io::ErrorKind::ConnectionReset, "the peer has ended the connection"),
+    };
+    io::Error::new(kind, what)
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.rest.is_empty() {
+            let mut state = this.shared.lock();
+            let now = state.clock.now();
+            match state.mux.read(now, this.id) {
+                Some(data) => {
+                    drop(state);
+                    this.rest = data;
+                    // Reading may open the window, of which the peer has to be told.
+                    this.shared.wake_driver.notify_one();
+                }
+                None => {
+                    return match end_of(&state, this.id) {
+                        Err(error) => Poll::Ready(Err(error)),
+                        Ok(Some(_)) => Poll::Ready(Ok(())),
+                        Ok(None) => {
+                            let waiting = state.connections.entry(this.id).or_default();
+                            waiting.reader = Some(cx.waker().clone());
+                            Poll::Pending
+                        }
+                    };
+                }
+            }
+        }
+        let bytes = this.rest.len().min(out.remaining());
+        out.put_slice(&this.rest[..bytes]);
+        this.rest.advance(bytes);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        if data.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let mut piece = Bytes::copy_from_slice(&data[..data.len().min(WRITTEN_BYTES)]);
+        let mut state = self.shared.lock();
+        if matches!(end_of(&state, self.id)?, Some(End::Closed)) {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, "the connection has ended")));
+        }
+        let now = state.clock.now();
+        let mut taken = 0;
+        loop {
+            let more = state.mux.write(now, self.id, &mut piece);
+            taken += more;
+            if more == 0 || piece.is_empty() {
+                break;
+            }
+        }
+        let waiting = state.connections.entry(self.id).or_default();
+        waiting.written += taken as u64;
+        if taken == 0 {
+            waiting.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        Poll::Ready(Ok(taken))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends the own direction, and waits until the peer has all of it.
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        let end = end_of(&state, self.id)?;
+        let now = state.clock.now();
+        let settled = state.mux.state(self.id).map_or(u64::MAX, |connection| connection.settled_bytes);
+        let waiting = state.connections.entry(self.id).or_default();
+        if end == Some(End::Closed) || settled >= waiting.written {
+            state.mux.close(now, self.id);
+            drop(state);
+            self.shared.wake_driver.notify_one();
+            return Poll::Ready(Ok(()));
+        }
+        waiting.closer = Some(cx.waker().clone());
+        state.mux.close(now, self.id);
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        Poll::Pending
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let now = state.clock.now();
+        let is_over = match state.connections.get_mut(&self.id) {
+            None => true,
+            Some(waiting) => {
+                waiting.is_abandoned = true;
+                matches!(waiting.end, Some(End::Closed | End::Aborted(_)))
+            }
+        };
+        if is_over {
+            state.connections.remove(&self.id);
+        } else {
+            state.mux.close(now, self.id);
+        }
+        drop(state);
+        self.shared.wake_driver.notify_one();
+    }
+}

@@ -1,0 +1,306 @@
+//! The AeroTP connections of one session, told apart by their ports.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use farlink_core::event::Event;
+use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Connection, Handle, Segment};
+use farlink_core::rng::RandomSource;
+use farlink_core::units::Count;
+use farlink_core::wire::aerotp::{Arrived, Outside};
+use farlink_core::{Endpoint, OriginShift, Rx, Stream, Time, Transmit};
+
+/// A connection within its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Place {
+    /// This side opened it, at this port of its own.
+    Opened(u16),
+    /// The peer opened it, to this port.
+    Accepted(u16, Handle),
+}
+
+#[derive(Debug)]
+struct Opened {
+    peer_port: u16,
+    connection: Connection<Bytes>,
+    /// Whether no application uses it any more.
+    is_abandoned: bool,
+    /// Whether its end was told. It still answers what the peer repeats.
+    has_ended: bool,
+}
+
+/// All connections of a session.
+#[derive(Debug)]
+pub(super) struct Connections {
+    opened: BTreeMap<u16, Opened>,
+    /// By own port; the peer is known by its port.
+    accepted: BTreeMap<u16, Acceptor<u16, Bytes>>,
+    abandoned: Vec<(u16, Handle)>,
+    next_port: u16,
+    /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
+    packet_bytes: Option<Count>,
+    moved: OriginShift,
+    /// Whether accepted connections send next.
+    is_turn_of_accepted: bool,
+}
+
+/// Ports of the side that began the session are even, those of the other odd. `[Y13]`
+const FIRST_PORT: u16 = 0xc000;
+
+impl Connections {
+    pub(super) fn new(has_begun: bool, moved: OriginShift) -> Self {
+        Connections {
+            opened: BTreeMap::new(),
+            accepted: BTreeMap::new(),
+            abandoned: Vec::new(),
+            next_port: FIRST_PORT + u16::from(!has_begun),
+            packet_bytes: None,
+            moved,
+            is_turn_of_accepted: false,
+        }
+    }
+
+    /// Opens a connection to a port of the peer; `None` if all own ports are used.
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        config: &AerotpConfig,
+        peer_port: u16,
+        random: &mut dyn RandomSource,
+    ) -> Option<Place> {
+        let mut port = self.next_port;
+        while self.opened.contains_key(&port) {
+            port = after(port);
+            if port == self.next_port {
+                return None;
+            }
+        }
+        self.next_port = after(port);
+        let mut connection = Connection::connect(config, random);
+        connection.move_origin(self.moved);
+        if let Some(bytes) = self.packet_bytes {
+            let _ = connection.set_packet_bytes(now, bytes);
+        }
+        self.opened.insert(port, Opened { peer_port, connection, is_abandoned: false, has_ended: false });
+        Some(Place::Opened(port))
+    }
+
+    /// A segment has arrived. `listening` has the configurations of the ports at which connections are accepted.
+    /// Returns the connection that it belongs to or has opened, which may have something to read.
+    pub(super) fn handle(
+        &mut self,
+        now: Time,
+        arrived: &Arrived<Bytes>,
+        rx: Rx,
+        listening: &BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
+        random: &mut dyn RandomSource,
+    ) -> Option<Place> {
+        let place = self.route(now, arrived, rx, listening, random)?;
+        if self.is_abandoned(place) {
+            // Unread data would close the window, and the peer could not end.
+            let connection = self.get_mut(place).expect("it has just got a segment");
+            while connection.read().is_some() {}
+        }
+        Some(place)
+    }
+
+    fn route(
+        &mut self,
+        now: Time,
+        arrived: &Arrived<Bytes>,
+        rx: Rx,
+        listening: &BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
+        random: &mut dyn RandomSource,
+    ) -> Option<Place> {
+        let Outside { source, destination, .. } = arrived.outside;
+        if let Some(opened) = self.opened.get_mut(&destination) {
+            if opened.peer_port != source {
+                return None;
+            }
+            opened.connection.handle_packet(now, &arrived.segment, rx);
+            return Some(Place::Opened(destination));
+        }
+        if !self.accepted.contains_key(&destination) {
+            let (config, limits) = listening.get(&destination)?;
+            let mut acceptor = Acceptor::new(config, *limits).ok()?;
+            acceptor.move_origin(self.moved);
+            self.accepted.insert(destination, acceptor);
+        }
+        let acceptor = self.accepted.get_mut(&destination)?;
+        let known = acceptor.handles().count();
+        let handle = acceptor.handle_packet(now, source, &arrived.segment, rx, random)?;
+        if let Some(bytes) = self.packet_bytes
+            && acceptor.handles().count() > known
+            && let Some(connection) = acceptor.get_mut(handle)
+        {
+            let _ = connection.set_packet_bytes(now, bytes);
+        }
+        Some(Place::Accepted(destination, handle))
+    }
+
+    /// From now on packets may be this long. Erasure coding refuses longer packets than configured and stays as it is.
+    pub(super) fn set_packet_bytes(&mut self, now: Time, bytes: Count) {
+        self.packet_bytes = Some(bytes);
+        self.each(|connection| drop(connection.set_packet_bytes(now, bytes)));
+    }
+
+    pub(super) fn address_changed(&mut self) {
+        self.each(Connection::address_changed);
+    }
+
+    fn each(&mut self, mut change: impl FnMut(&mut Connection<Bytes>)) {
+        self.opened.values_mut().for_each(|opened| change(&mut opened.connection));
+        for acceptor in self.accepted.values_mut() {
+            let handles: Vec<_> = acceptor.handles().collect();
+            handles.into_iter().for_each(|handle| change(acceptor.get_mut(handle).expect("it was just listed")));
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        for opened in self.opened.values_mut().filter(|opened| is_due(opened.connection.poll_timeout(), now)) {
+            opened.connection.handle_timeout(now);
+        }
+        self.opened.retain(|_, opened| !opened.has_ended || opened.connection.poll_timeout().is_some());
+        for acceptor in self.accepted.values_mut().filter(|acceptor| is_due(acceptor.poll_timeout(), now)) {
+            acceptor.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        let opened = self.opened.values().filter_map(|opened| opened.connection.poll_timeout());
+        opened.chain(self.accepted.values().filter_map(Acceptor::poll_timeout)).min()
+    }
+
+    /// The next segment to send, with its ports. Connections that this side and that the peer opened take turns.
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
+        for _ in 0..2 {
+            self.is_turn_of_accepted = !self.is_turn_of_accepted;
+            let out = if self.is_turn_of_accepted { self.transmit_accepted(now) } else { self.transmit_opened(now) };
+            if out.is_some() {
+                return out;
+            }
+        }
+        None
+    }
+
+    fn transmit_opened(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
+        self.opened.iter_mut().find_map(|(&source, opened)| {
+            let transmit = opened.connection.poll_transmit(now)?;
+            Some((Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit))
+        })
+    }
+
+    fn transmit_accepted(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
+        self.accepted.iter_mut().find_map(|(&source, acceptor)| {
+            let (destination, transmit) = acceptor.poll_transmit(now)?;
+            Some((Outside { source, destination, ecn: transmit.ecn }, transmit))
+        })
+    }
+
+    /// The next event. Abandoned connections have none; they go when they have ended.
+    pub(super) fn poll_event(&mut self) -> Option<(Place, Event)> {
+        loop {
+            let (place, event) = self.any_event()?;
+            if !self.is_abandoned(place) {
+                return Some((place, event));
+            }
+            match (event, place) {
+                (Event::Closed | Event::Aborted(_), Place::Opened(_)) => self.on_ended(place, event),
+                (Event::Closed | Event::Aborted(_), Place::Accepted(port, handle)) => {
+                    self.abandoned.retain(|it| *it != (port, handle));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_abandoned(&self, place: Place) -> bool {
+        match place {
+            Place::Opened(port) => self.opened.get(&port).is_some_and(|opened| opened.is_abandoned),
+            Place::Accepted(port, handle) => self.abandoned.contains(&(port, handle)),
+        }
+    }
+
+    fn any_event(&mut self) -> Option<(Place, Event)> {
+        let mut opened = self.opened.iter_mut();
+        let event = opened.find_map(|(&port, it)| Some((Place::Opened(port), it.connection.poll_event()?)));
+        event.or_else(|| {
+            let mut accepted = self.accepted.iter_mut();
+            accepted.find_map(|(&port, acceptor)| {
+                acceptor.poll_event().map(|(handle, event)| (Place::Accepted(port, handle), event))
+            })
+        })
+    }
+
+    pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Connection<Bytes>> {
+        match place {
+            Place::Opened(port) => self.opened.get_mut(&port).map(|opened| &mut opened.connection),
+            Place::Accepted(port, handle) => self.accepted.get_mut(&port)?.get_mut(handle),
+        }
+    }
+
+    pub(super) fn get(&self, place: Place) -> Option<&Connection<Bytes>> {
+        match place {
+            Place::Opened(port) => self.opened.get(&port).map(|opened| &opened.connection),
+            Place::Accepted(port, handle) => self.accepted.get(&port)?.get(handle),
+        }
+    }
+
+    /// No application uses it any more. It still delivers what was written; what arrives is dropped.
+    pub(super) fn abandon(&mut self, place: Place) {
+        match place {
+            Place::Opened(port) => {
+                if let Some(opened) = self.opened.get_mut(&port) {
+                    opened.is_abandoned = true;
+                }
+            }
+            Place::Accepted(port, handle) => self.abandoned.push((port, handle)),
+        }
+    }
+
+    /// The end of a connection was told. One that this side opened stays as long as it may have to answer; accepted ones are
+    /// kept by their acceptor, as late segments could open them again.
+    pub(super) fn on_ended(&mut self, place: Place, event: Event) {
+        let Place::Opened(port) = place else { return };
+        if matches!(event, Event::Aborted(_)) {
+            self.opened.remove(&port);
+        } else if let Some(opened) = self.opened.get_mut(&port) {
+            opened.has_ended = true;
+        }
+    }
+
+    /// All connections, to tell their applications that the session is over.
+    pub(super) fn places(&self) -> Vec<Place> {
+        let opened = self
+            .opened
+            .iter()
+            .filter(|(_, it)| !it.is_abandoned && !it.has_ended)
+            .map(|(&port, _)| Place::Opened(port));
+        let accepted = self
+            .accepted
+            .iter()
+            .flat_map(|(&port, acceptor)| acceptor.handles().map(move |handle| Place::Accepted(port, handle)));
+        opened.chain(accepted).collect()
+    }
+
+    /// Whether there is none that has not ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.opened.values().all(|opened| opened.has_ended)
+            && self.accepted.values().all(|acceptor| acceptor.handles().next().is_none())
+    }
+
+    pub(super) fn move_origin(&mut self, by: OriginShift) {
+        self.moved += by;
+        self.opened.values_mut().for_each(|opened| opened.connection.move_origin(by));
+        self.accepted.values_mut().for_each(|acceptor| acceptor.move_origin(by));
+    }
+}
+
+fn is_due(due: Option<Time>, now: Time) -> bool {
+    due.is_some_and(|due| due <= now)
+}
+
+/// The next port of the same parity, in the range of ephemeral ones.
+fn after(port: u16) -> u16 {
+    port.wrapping_add(2) | FIRST_PORT
+}

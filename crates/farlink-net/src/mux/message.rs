@@ -1,0 +1,62 @@
+//! Messages of a session, sealed like segments. `[Y10]`
+
+/// A message of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// Shows that the sender has the keys.
+    Ping,
+    /// Asks whether the peer receives at its address.
+    Challenge(u64),
+    /// Repeats the number of a challenge.
+    Answer(u64),
+}
+
+const PING: u8 = 0;
+const CHALLENGE: u8 = 1;
+const ANSWER: u8 = 2;
+
+impl Message {
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Message::Ping => 1,
+            Message::Challenge(_) | Message::Answer(_) => 9,
+        }
+    }
+
+    pub(super) fn encode(self) -> Vec<u8> {
+        let numbered = |kind, number: u64| [&[kind][..], &number.to_be_bytes()].concat();
+        match self {
+            Message::Ping => vec![PING],
+            Message::Challenge(number) => numbered(CHALLENGE, number),
+            Message::Answer(number) => numbered(ANSWER, number),
+        }
+    }
+
+    /// `None` for messages of later versions, which are ignored.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (&kind, rest) = bytes.split_first()?;
+        let number = || Some(u64::from_be_bytes(rest.try_into().ok()?));
+        match kind {
+            PING => Some(Message::Ping),
+            CHALLENGE => Some(Message::Challenge(number()?)),
+            ANSWER => Some(Message::Answer(number()?)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_round_trip() {
+        for message in [Message::Ping, Message::Challenge(7), Message::Answer(u64::MAX)] {
+            let bytes = message.encode();
+            assert_eq!((Message::decode(&bytes), bytes.len()), (Some(message), message.bytes()));
+        }
+        for bytes in [&[][..], &[1, 2], &[2; 10], &[63]] {
+            assert_eq!(Message::decode(bytes), None);
+        }
+    }
+}

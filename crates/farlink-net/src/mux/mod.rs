@@ -1,0 +1,775 @@
+//! Many sealed sessions with many connections over one socket, without the socket.
+//!
+//! A [`Mux`] takes datagrams, time and the application's calls, and gives datagrams and events. A driver passes on what a socket
+//! receives ([`receive`](Mux::receive)), sends what [`poll_transmit`](Mux::poll_transmit) writes, and waits until
+//! [`poll_timeout`](Mux::poll_timeout). `docs/sessions.md` has the rules, `[Y1]` and so on.
+
+mod connections;
+mod counters;
+mod message;
+mod route;
+mod session;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use farlink_core::endpoint::{Ecn, Probe, Rx};
+use farlink_core::event::{Abort, Event};
+use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
+use farlink_core::units::Count;
+use farlink_core::wire::aerotp::sealed::{Algorithm, Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
+use farlink_core::{ConfigError, Endpoint as _, OriginShift, Stream as _, Time};
+
+use crate::seal::hello::{Checked, Initiation, Initiator, Responder, Response};
+use crate::seal::mac::{HelloMac, MAC_BYTES, Mac, ResetSecret};
+use crate::seal::random::{self, OsRandom};
+use crate::seal::{PresharedKey, PublicKey, Secret, StaticKey};
+
+pub use counters::{CounterStore, MemoryCounters};
+pub use route::Route;
+
+use connections::Place;
+use counters::Counters;
+use message::Message;
+use session::{INITIATION_BYTES, Like, RESPONSE_BYTES, Session};
+
+/// Bytes of the headers of IPv6 and UDP; those of IPv4 are 20 shorter, which packets then are too.
+const BELOW_BYTES: usize = 40 + 8;
+/// AeroTP's own header, the outer header and the tag.
+const HEADER_BYTES: usize = BELOW_BYTES + OUTER_BYTES + TAG_BYTES + 20;
+/// Missed deadlines up to this age are caught up one by one, so that a driver that wakes up late does not reduce the rate.
+const CATCH_UP: Time = Time::from_millis(5);
+
+/// Whose sessions are answered.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// Those of these keys.
+    Keys(BTreeSet<PublicKey>),
+    /// Everybody's. A session then says who the peer is, and nothing else.
+    Anyone,
+}
+
+/// What a [`Mux`] is made with.
+#[derive(Clone, Debug)]
+pub struct MuxConfig {
+    /// The own key.
+    pub key: StaticKey,
+    /// The key that both sides share beside their own.
+    pub shared: PresharedKey,
+    /// Whose sessions are answered.
+    pub trust: Trust,
+    /// The longest packet, headers of IP and UDP included, in bytes: 1200 to 9000.
+    pub packet_bytes: u16,
+    /// Sessions that may be half open, and sessions in all.
+    pub half_open: usize,
+    /// Sessions that may be kept.
+    pub sessions: usize,
+    /// A session without connections is forgotten after so much silence.
+    pub idle: Time,
+}
+
+/// Shortest and longest packet that can be set.
+const PACKET_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
+
+impl MuxConfig {
+    /// For a key: nobody is trusted yet, packets have 1280 bytes, which every path of IPv6 carries (RFC 8200, section 5).
+    pub fn new(key: StaticKey) -> Self {
+        MuxConfig {
+            key,
+            shared: PresharedKey::default(),
+            trust: Trust::Keys(BTreeSet::new()),
+            packet_bytes: 1280,
+            half_open: 1024,
+            sessions: 65_536,
+            idle: Time::from_secs(120),
+        }
+    }
+}
+
+/// A connection of a [`Mux`]; no two have the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId {
+    session: u32,
+    place: Place,
+}
+
+impl ConnectionId {
+    /// The own port to which the peer opened the connection; `None` if this side opened it.
+    pub fn accepted_at(&self) -> Option<u16> {
+        match self.place {
+            Place::Accepted(port, _) => Some(port),
+            Place::Opened(_) => None,
+        }
+    }
+}
+
+/// Why no connection was opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The configuration of the connection is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The counter of the own handshakes could not be kept.
+    #[error("cannot keep the counter of handshakes: {0}; make the folder of the keys writable")]
+    Counter(#[from] io::Error),
+    /// There are as many connections or sessions as there may be.
+    #[error("there are already as many connections as there may be; close some first")]
+    Full,
+}
+
+/// Counts of datagrams that did nothing, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MuxCounts {
+    /// Datagrams that arrived.
+    pub received: u64,
+    /// No outer header, or not the right length.
+    pub unreadable: u64,
+    /// Hellos without the code that shows that the sender knows the own public key: one keyed hash each.
+    pub unasked: u64,
+    /// Hellos that cost two key agreements and came from no trusted key, or did not open.
+    pub untrusted: u64,
+    /// Hellos for which there was no room.
+    pub full: u64,
+    /// Hellos whose counter has been taken before: their early packets stay closed.
+    pub repeated_hellos: u64,
+    /// Packets of no session.
+    pub stray: u64,
+    /// Packets that did not open: repeated, damaged or forged.
+    pub unopened: u64,
+    /// Sealed packets without a usable segment, or to a port at which nothing listens.
+    pub unusable: u64,
+}
+
+/// Datagrams for one destination that go out together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Where to, and from which own address.
+    pub route: Route,
+    /// The mark of all of them.
+    pub ecn: Ecn,
+    /// Bytes of all datagrams.
+    pub bytes: usize,
+    /// Bytes of each but the last, which may have fewer.
+    pub datagram_bytes: usize,
+}
+
+/// State of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionState {
+    /// Measurements of the sending side.
+    pub probe: Probe,
+    /// Segments that it dropped.
+    pub dropped: Dropped,
+    /// Bytes from the beginning of the own stream that will not be sent again.
+    pub settled_bytes: u64,
+}
+
+/// Sessions and connections over one socket.
+pub struct Mux {
+    config: MuxConfig,
+    own_code: HelloMac,
+    reset: ResetSecret,
+    counters: Counters,
+    store: Box<dyn CounterStore>,
+    listening: BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
+    sessions: HashMap<u32, Session>,
+    /// Answered initiations by their code.
+    answered: HashMap<Mac, u32>,
+    /// Ids of sessions by the id of packets to their peers.
+    by_peer_id: HashMap<u32, u32>,
+    /// When each session has something to do.
+    timers: BTreeSet<(Time, u32)>,
+    scheduled: HashMap<u32, Time>,
+    /// Sessions that may have something to send, and up to which time they have been served.
+    ready: VecDeque<(u32, Time)>,
+    is_ready: BTreeSet<u32>,
+    is_turn_of_timers: bool,
+    resets: VecDeque<(Route, u32)>,
+    events: VecDeque<(ConnectionId, Event)>,
+    is_told_readable: BTreeSet<ConnectionId>,
+    random: OsRandom,
+    moved: OriginShift,
+    /// The clock that counters follow, microseconds since 1970.
+    unix_us: fn() -> u64,
+    counts: MuxCounts,
+}
+
+impl std::fmt::Debug for Mux {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mux")
+            .field("sessions", &self.sessions.len())
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mux {
+    /// A mux without sessions. `unix_us` is the wall clock, microseconds since 1970, which counters of handshakes follow where it goes
+    /// forward; nothing else depends on it.
+    ///
+    /// # Errors
+    /// If `packet_bytes` is not within 1200 and 9000.
+    pub fn new(config: MuxConfig, store: Box<dyn CounterStore>, unix_us: fn() -> u64) -> Result<Self, ConfigError> {
+        if !PACKET_BYTES.contains(&config.packet_bytes) {
+            let what = format!("packets have 1200 to 9000 bytes, not {}", config.packet_bytes);
+            return Err(ConfigError::new("packet_bytes", what, "give 1280 where nothing else is known"));
+        }
+        Ok(Mux {
+            own_code: HelloMac::to(&config.key.public()),
+            reset: ResetSecret::of(&config.key),
+            config,
+            counters: Counters::default(),
+            store,
+            listening: BTreeMap::new(),
+            sessions: HashMap::new(),
+            answered: HashMap::new(),
+            by_peer_id: HashMap::new(),
+            timers: BTreeSet::new(),
+            scheduled: HashMap::new(),
+            ready: VecDeque::new(),
+            is_ready: BTreeSet::new(),
+            is_turn_of_timers: false,
+            resets: VecDeque::new(),
+            events: VecDeque::new(),
+            is_told_readable: BTreeSet::new(),
+            random: OsRandom,
+            moved: OriginShift::default(),
+            unix_us,
+            counts: MuxCounts::default(),
+        })
+    }
+
+    /// Accepts connections to a port with this configuration, whose sizes of packets and headers the mux sets.
+    ///
+    /// # Errors
+    /// If the configuration is refused, or has no connections that could be accepted.
+    pub fn listen(&mut self, port: u16, config: &AerotpConfig, limits: AcceptorLimits) -> Result<(), ConfigError> {
+        let config = self.sized(config, RESPONSE_BYTES);
+        farlink_core::protocol::aerotp::Acceptor::<u16, Bytes>::new(&config, limits)?;
+        self.listening.insert(port, (config, limits));
+        Ok(())
+    }
+
+    /// Opens a connection to a port of a peer, over the session that there is with it or a new one. It needs no round trip: what
+    /// is written goes out at once.
+    ///
+    /// # Errors
+    /// If the configuration is refused, the counter of handshakes cannot be kept, or there are too many sessions.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        peer: &PublicKey,
+        route: Route,
+        port: u16,
+        config: &AerotpConfig,
+    ) -> Result<ConnectionId, OpenError> {
+        let known = self.sessions.values().find(|it| it.peer == *peer && it.route.remote == route.remote);
+        let session = match known {
+            Some(known) => known.own_id,
+            None => self.call(now, peer, route)?,
+        };
+        let config = self.sized(config, INITIATION_BYTES);
+        let it = self.sessions.get_mut(&session).expect("it was just found");
+        let place = it.connections.open(now, &config, port, &mut self.random).ok_or(OpenError::Full)?;
+        self.touch(session, now);
+        Ok(ConnectionId { session, place })
+    }
+
+    /// Takes as much from the front of `data` as fits; 0 means full, or that the connection is over.
+    pub fn write(&mut self, now: Time, id: ConnectionId, data: &mut Bytes) -> usize {
+        let connection = self.sessions.get_mut(&id.session).and_then(|it| it.connections.get_mut(id.place));
+        let taken = connection.map_or(0, |connection| connection.write(now, data));
+        self.touch(id.session, now);
+        taken
+    }
+
+    /// The next data in order, if any.
+    pub fn read(&mut self, now: Time, id: ConnectionId) -> Option<Bytes> {
+        let data = self.sessions.get_mut(&id.session)?.connections.get_mut(id.place)?.read();
+        self.touch(id.session, now);
+        data
+    }
+
+    /// Nothing more will be written to a connection.
+    pub fn close(&mut self, now: Time, id: ConnectionId) {
+        if let Some(connection) = self.sessions.get_mut(&id.session).and_then(|it| it.connections.get_mut(id.place)) {
+            connection.close(now);
+            self.touch(id.session, now);
+        }
+    }
+
+    /// No application uses a connection any more: it has no more events, delivers what was written, and ends.
+    pub fn abandon(&mut self, now: Time, id: ConnectionId) {
+        self.close(now, id);
+        self.events.retain(|(of, _)| *of != id);
+        self.is_told_readable.remove(&id);
+        if let Some(session) = self.sessions.get_mut(&id.session) {
+            session.connections.abandon(id.place);
+        }
+        self.touch(id.session, now);
+    }
+
+    /// State of a connection; `None` once it has ended and its end was told.
+    pub fn state(&self, id: ConnectionId) -> Option<ConnectionState> {
+        let connection = self.sessions.get(&id.session)?.connections.get(id.place)?;
+        let settled_bytes = connection.settled_bytes();
+        Some(ConnectionState { probe: connection.probe(), dropped: connection.dropped(), settled_bytes })
+    }
+
+    /// Who the peer of a connection is, and where; `None` once the session is over.
+    pub fn peer(&self, id: ConnectionId) -> Option<(PublicKey, Route)> {
+        self.sessions.get(&id.session).map(|session| (session.peer, session.route))
+    }
+
+    /// A datagram arrived. Never fails: what cannot be used is counted and dropped.
+    pub fn receive(&mut self, now: Time, route: Route, ecn: Ecn, mut datagram: BytesMut) {
+        self.counts.received += 1;
+        let bytes = datagram.len();
+        let Ok(first) = OuterPacket::take_first(&mut datagram) else {
+            self.counts.unreadable += 1;
+            return;
+        };
+        match first.header().kind {
+            Kind::Hello => {
+                let Some(session) = self.on_hello(now, route, &first, bytes) else { return };
+                if !datagram.is_empty() {
+                    match OuterPacket::read(datagram) {
+                        Ok(second) => self.on_packet(now, session, route, ecn, second, bytes),
+                        Err(_) => self.counts.unreadable += 1,
+                    }
+                }
+                self.touch(session, now);
+            }
+            Kind::Sealed => {
+                let session = first.header().connection_id;
+                if self.sessions.contains_key(&session) {
+                    self.on_packet(now, session, route, ecn, first, bytes);
+                    self.touch(session, now);
+                } else {
+                    self.on_stray(route, session, bytes);
+                }
+            }
+            Kind::Early => self.counts.stray += 1, // only behind its hello `[O23]`
+            Kind::Reset => self.on_reset(&route, first.behind()),
+        }
+    }
+
+    /// Writes the next datagrams to the start of `out`: up to `most`, all to the same destination and, but for the last, of one
+    /// length. Missed deadlines of up to 5 ms are caught up.
+    pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
+        if let Some(batch) = self.send_reset(out) {
+            return Some(batch);
+        }
+        loop {
+            // Missed deadlines and sessions with something to send take turns, so that neither keeps the other waiting.
+            self.is_turn_of_timers = !self.is_turn_of_timers;
+            let next = if self.is_turn_of_timers {
+                self.wake(now).or_else(|| self.next_ready(now))
+            } else {
+                self.next_ready(now).or_else(|| self.wake(now))
+            };
+            let (id, at) = next?;
+            let batch = self.fill(id, at, now, most, out);
+            self.settle(id, at);
+            if batch.is_some() {
+                return batch;
+            }
+        }
+    }
+
+    /// The next session that may have something to send, and up to when it has been served.
+    fn next_ready(&mut self, now: Time) -> Option<(u32, Time)> {
+        let (id, at) = self.ready.pop_front()?;
+        self.is_ready.remove(&id);
+        Some((id, at.min(now)))
+    }
+
+    /// Handles the next deadline that has passed.
+    fn wake(&mut self, now: Time) -> Option<(u32, Time)> {
+        let &(due, id) = self.timers.first().filter(|(due, _)| *due <= now)?;
+        self.timers.remove(&(due, id));
+        self.scheduled.remove(&id);
+        let at = due.max(now.since(CATCH_UP));
+        self.sessions.get_mut(&id)?.handle_timeout(at);
+        Some((id, at))
+    }
+
+    /// Writes datagrams of one session, also those of deadlines that it has missed since `at`.
+    fn fill(&mut self, id: u32, at: Time, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
+        let session = self.sessions.get_mut(&id)?;
+        let first = session.poll_transmit(at, out, None)?;
+        let mut bytes = first.bytes;
+        let like = Like { most_bytes: first.bytes, ecn: first.ecn };
+        let (mut at, mut count) = (at, 1);
+        while count < most && out.len() - bytes >= first.bytes {
+            let Some(next) = session.poll_transmit(at, &mut out[bytes..], Some(like)) else {
+                let due = session.poll_timeout();
+                if due <= now && due > at {
+                    at = due.max(now.since(CATCH_UP)).max(at);
+                    session.handle_timeout(at);
+                    if !session.is_holding() {
+                        continue;
+                    }
+                }
+                break;
+            };
+            (bytes, count) = (bytes + next.bytes, count + 1);
+            if next.bytes < first.bytes {
+                break;
+            }
+        }
+        self.mark_ready(id, at);
+        Some(Batch { route: session_route(&self.sessions, id), ecn: first.ecn, bytes, datagram_bytes: first.bytes })
+    }
+
+    /// The next event of a connection.
+    pub fn poll_event(&mut self) -> Option<(ConnectionId, Event)> {
+        let next = self.events.pop_front()?;
+        if next.1 == Event::Readable {
+            self.is_told_readable.remove(&next.0);
+        }
+        Some(next)
+    }
+
+    /// When [`poll_transmit`](Self::poll_transmit) has something to do.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if !self.ready.is_empty() || !self.resets.is_empty() {
+            return Some(Time::ZERO);
+        }
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// The clock reads less from now on ([`OriginShift`]).
+    pub fn move_origin(&mut self, by: OriginShift) {
+        self.moved += by;
+        self.sessions.values_mut().for_each(|session| session.move_origin(by));
+        let timers = std::mem::take(&mut self.timers);
+        self.timers = timers.into_iter().map(|(due, id)| (due.since(by.time()), id)).collect();
+        self.scheduled.values_mut().for_each(|due| *due = due.since(by.time()));
+        self.ready.iter_mut().for_each(|(_, at)| *at = at.since(by.time()));
+    }
+
+    /// Counts of datagrams that did nothing.
+    pub fn counts(&self) -> MuxCounts {
+        self.counts
+    }
+
+    /// Number of sessions.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// The own public key.
+    pub fn public_key(&self) -> PublicKey {
+        self.config.key.public()
+    }
+
+    /// The configuration of a connection that begins with a hello of so many bytes before each packet. `[Y14]`
+    fn sized(&self, config: &AerotpConfig, hello_bytes: usize) -> AerotpConfig {
+        let count = |bytes: usize| Count::new(bytes as f64).expect("sizes of packets are counts");
+        let packet_bytes = count(usize::from(self.config.packet_bytes) - hello_bytes);
+        AerotpConfig { packet_bytes, header_bytes: count(HEADER_BYTES), ..config.clone() }
+    }
+
+    fn full_packet(&self) -> Count {
+        Count::new(f64::from(self.config.packet_bytes)).expect("sizes of packets are counts")
+    }
+
+    /// Begins a session. `[Y2]`
+    fn call(&mut self, now: Time, peer: &PublicKey, route: Route) -> Result<u32, OpenError> {
+        if self.sessions.len() >= self.config.sessions {
+            return Err(OpenError::Full);
+        }
+        let own_id = self.new_id();
+        let mut early = Secret::default();
+        random::fill(&mut *early);
+        let initiation = Initiation {
+            counter: self.counters.next_own((self.unix_us)(), &mut *self.store)?,
+            early,
+            connection_id: own_id,
+            reset_token: self.reset.token(own_id),
+            algorithm: preferred(),
+        };
+        let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
+        let sizes = (self.full_packet(), self.moved);
+        let mut session = Session::calling(own_id, *peer, route, begun, &initiation, sizes);
+        session.last_opened = now;
+        self.sessions.insert(own_id, session);
+        Ok(own_id)
+    }
+
+    fn new_id(&self) -> u32 {
+        loop {
+            let mut bytes = [0; 4];
+            random::fill(&mut bytes);
+            let id = u32::from_ne_bytes(bytes);
+            if id != 0 && !self.sessions.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// A hello has come. Returns the session whose packet may stand behind it.
+    fn on_hello(&mut self, now: Time, route: Route, packet: &OuterPacket, bytes: usize) -> Option<u32> {
+        let Some(checked) = Checked::read(&self.own_code, packet.behind()) else {
+            self.counts.unasked += 1;
+            return None;
+        };
+        if checked.is_initiation() {
+            if let Some(&known) = self.answered.get(&checked.code) {
+                self.sessions.get_mut(&known)?.on_repeated_initiation(bytes);
+                return Some(known);
+            }
+            return self.answer(now, route, &checked, bytes);
+        }
+        let id = packet.header().connection_id;
+        let keep = self.config.idle;
+        let Some(session) = self.sessions.get_mut(&id) else {
+            self.counts.stray += 1;
+            return None;
+        };
+        if !session.on_response(now, route, &checked, keep) {
+            self.counts.untrusted += 1;
+            return None;
+        }
+        if let Some(peer_id) = session.peer_id {
+            self.by_peer_id.insert(peer_id, id);
+        }
+        Some(id)
+    }
+
+    /// Answers a new initiation. `[Y3]`, `[Y5]`
+    fn answer(&mut self, now: Time, route: Route, checked: &Checked<'_>, bytes: usize) -> Option<u32> {
+        if self.sessions.len() >= self.config.sessions || self.half_open() >= self.config.half_open {
+            self.make_room(now);
+            if self.sessions.len() >= self.config.sessions || self.half_open() >= self.config.half_open {
+                self.counts.full += 1;
+                return None;
+            }
+        }
+        let responder = Responder::read(&self.config.key, &self.config.shared, checked);
+        let responder = responder.filter(|responder| match &self.config.trust {
+            Trust::Anyone => true,
+            Trust::Keys(keys) => keys.contains(&responder.peer),
+        });
+        let Some(responder) = responder else {
+            self.counts.untrusted += 1;
+            return None;
+        };
+        let (peer, initiation) = (responder.peer, responder.initiation.clone());
+        // A counter that cannot be kept opens nothing early: the handshake still shows that the peer is there.
+        let takes_early = self.counters.take(&peer, initiation.counter, &mut *self.store).unwrap_or(false);
+        self.counts.repeated_hellos += u64::from(!takes_early);
+        let own_id = self.new_id();
+        let response = Response {
+            connection_id: own_id,
+            reset_token: self.reset.token(own_id),
+            algorithm: agreed(initiation.algorithm),
+            takes_early,
+        };
+        let answered = responder.answer(&response);
+        let sizes = (self.full_packet(), self.config.idle, self.moved);
+        let mut session = Session::answering(now, own_id, peer, route, &initiation, &response, answered, sizes);
+        session.on_repeated_initiation(bytes);
+        self.answered.insert(checked.code, own_id);
+        self.by_peer_id.insert(initiation.connection_id, own_id);
+        self.sessions.insert(own_id, session);
+        Some(own_id)
+    }
+
+    fn half_open(&self) -> usize {
+        self.sessions.values().filter(|session| session.is_half_open() && !session.is_calling()).count()
+    }
+
+    /// Forgets half-open sessions that have been silent for a while.
+    fn make_room(&mut self, now: Time) {
+        let silent: Vec<u32> = self
+            .sessions
+            .values()
+            .filter(|it| it.is_half_open() && !it.is_calling() && now >= it.last_opened + Time::from_secs(10))
+            .map(|it| it.own_id)
+            .collect();
+        silent.into_iter().for_each(|id| self.remove(id, Abort::NoAnswer));
+    }
+
+    /// A packet of a session has come.
+    fn on_packet(&mut self, now: Time, id: u32, route: Route, ecn: Ecn, packet: OuterPacket, bytes: usize) {
+        let is_segment = matches!(packet.header().kind, Kind::Early | Kind::Sealed);
+        let Some(session) = self.sessions.get_mut(&id).filter(|_| is_segment) else {
+            self.counts.stray += 1;
+            return;
+        };
+        let opened = session.open(now, route, packet, bytes, || {
+            use farlink_core::rng::RandomSource as _;
+            OsRandom.next_u64()
+        });
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(_) => {
+                self.counts.unopened += 1;
+                return;
+            }
+        };
+        if let Some(message) = opened.message() {
+            match Message::decode(message) {
+                Some(message) => session.on_message(message, &route),
+                None => self.counts.unusable += 1,
+            }
+            return;
+        }
+        let Ok(arrived) = opened.segment::<Bytes>() else {
+            self.counts.unusable += 1;
+            return;
+        };
+        // A mark in either header is a mark. `[L14]`
+        let ecn = if ecn == Ecn::Congestion { ecn } else { arrived.outside.ecn };
+        let rx = Rx { ecn, integrity: arrived.integrity };
+        match session.connections.handle(now, &arrived, rx, &self.listening, &mut self.random) {
+            Some(place) => {
+                // Events that came first, as that the connection is there, are told first.
+                self.take_events(id);
+                self.tell_readable(ConnectionId { session: id, place });
+            }
+            None => self.counts.unusable += 1,
+        }
+    }
+
+    /// There may be something to read; once until that is taken.
+    fn tell_readable(&mut self, id: ConnectionId) {
+        if self.is_told_readable.insert(id) {
+            self.events.push_back((id, Event::Readable));
+        }
+    }
+
+    /// A packet of a session that this side does not know: perhaps it has restarted. `[Y11]`
+    fn on_stray(&mut self, route: Route, id: u32, bytes: usize) {
+        self.counts.stray += 1;
+        if bytes > RESET_BYTES && self.resets.len() < MOST_RESETS && !self.resets.iter().any(|it| it.1 == id) {
+            self.resets.push_back((route, id));
+        }
+    }
+
+    fn send_reset(&mut self, out: &mut [u8]) -> Option<Batch> {
+        let (route, id) = self.resets.pop_front()?;
+        let content = [&id.to_be_bytes()[..], &self.reset.token(id)].concat();
+        let header = OuterHeader {
+            kind: Kind::Reset,
+            key_phase: farlink_core::wire::aerotp::sealed::KeyPhase::default(),
+            parity_words: 0,
+            content_bytes: content.len() as u16,
+            connection_id: 0,
+            number: 0,
+        };
+        out.get_mut(..RESET_BYTES)?.copy_from_slice(&[&header.encode()[..], &content].concat());
+        Some(Batch { route, ecn: Ecn::NotCapable, bytes: RESET_BYTES, datagram_bytes: RESET_BYTES })
+    }
+
+    /// The peer has lost a session, if the token is right. `[Y11]`
+    fn on_reset(&mut self, _route: &Route, content: &[u8]) {
+        let parts = content.split_first_chunk::<4>().and_then(|(id, token)| Some((id, token.first_chunk()?)));
+        let id = parts.and_then(|(id, _)| self.by_peer_id.get(&u32::from_be_bytes(*id)).copied());
+        let is_right = id
+            .zip(parts)
+            .is_some_and(|(id, (_, token))| self.sessions.get(&id).is_some_and(|session| session.is_reset(token)));
+        match id.filter(|_| is_right) {
+            Some(id) => self.remove(id, Abort::PeerRestarted),
+            None => self.counts.stray += 1,
+        }
+    }
+
+    /// Ends a session; the applications of its connections are told why.
+    fn remove(&mut self, id: u32, why: Abort) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        for place in session.connections.places() {
+            self.events.push_back((ConnectionId { session: id, place }, Event::Aborted(why)));
+        }
+        self.answered.retain(|_, of| *of != id);
+        if let Some(peer_id) = session.peer_id {
+            self.by_peer_id.remove(&peer_id);
+        }
+        if let Some(due) = self.scheduled.remove(&id) {
+            self.timers.remove(&(due, id));
+        }
+    }
+
+    /// Something happened to a session: it may have something to send, and other deadlines.
+    fn touch(&mut self, id: u32, now: Time) {
+        if self.sessions.contains_key(&id) {
+            self.mark_ready(id, now);
+            self.take_events(id);
+        }
+    }
+
+    fn mark_ready(&mut self, id: u32, at: Time) {
+        if self.is_ready.insert(id) {
+            self.ready.push_back((id, at));
+        }
+    }
+
+    fn take_events(&mut self, id: u32) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        while let Some((place, event)) = session.connections.poll_event() {
+            if matches!(event, Event::Closed | Event::Aborted(_)) {
+                session.connections.on_ended(place, event);
+            }
+            self.events.push_back((ConnectionId { session: id, place }, event));
+        }
+    }
+
+    /// A session has nothing more to send: takes its events and sets its next deadline.
+    fn settle(&mut self, id: u32, at: Time) {
+        self.take_events(id);
+        let Some(session) = self.sessions.get(&id) else { return };
+        let mut due = session.poll_timeout();
+        // `[Y12]`
+        if session.connections.is_idle() {
+            let forget = session.last_opened + self.config.idle;
+            if at >= forget {
+                return self.remove(id, Abort::NoAnswer);
+            }
+            due = due.min(forget);
+        }
+        let before = self.scheduled.get(&id).copied();
+        if before == Some(due) {
+            return;
+        }
+        if let Some(before) = before {
+            self.timers.remove(&(before, id));
+        }
+        if due == Time::NEVER {
+            self.scheduled.remove(&id);
+        } else {
+            self.scheduled.insert(id, due);
+            self.timers.insert((due, id));
+        }
+    }
+}
+
+/// Bytes of the packet of a reset, and how many wait to be sent.
+const RESET_BYTES: usize = OUTER_BYTES + 4 + MAC_BYTES;
+const MOST_RESETS: usize = 64;
+
+fn session_route(sessions: &HashMap<u32, Session>, id: u32) -> Route {
+    sessions[&id].route
+}
+
+/// AES where the processor has instructions for it, ChaCha20 elsewhere.
+fn preferred() -> Algorithm {
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+    let has_aes = std::arch::is_x86_feature_detected!("aes");
+    #[cfg(target_arch = "aarch64")]
+    let has_aes = std::arch::is_aarch64_feature_detected!("aes");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+    let has_aes = false;
+    if has_aes { Algorithm::Aes256Gcm } else { Algorithm::ChaCha20Poly1305 }
+}
+
+/// That of both directions, by what the initiator prefers.
+fn agreed(by_initiator: Algorithm) -> Algorithm {
+    if preferred() == by_initiator { by_initiator } else { Algorithm::ChaCha20Poly1305 }
+}
+
+#[cfg(test)]
+mod tests;

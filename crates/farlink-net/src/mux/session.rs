@@ -1,0 +1,375 @@
+//! One session: the keys shared with a peer, the path to it, and the connections on it. `[Y1]` to `[Y12]`
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use farlink_core::endpoint::Ecn;
+use farlink_core::protocol::aerotp::Segment;
+use farlink_core::units::Count;
+use farlink_core::wire::aerotp::Outside;
+use farlink_core::wire::aerotp::sealed::{
+    KeyPhase, Kind, NotOpened, OUTER_BYTES, Opened, OuterHeader, OuterPacket, Sealer, TAG_BYTES, Unsealer, sealed_bytes,
+};
+use farlink_core::{OriginShift, Time, Transmit};
+
+use crate::seal::hello::{
+    Checked, INITIATION_CONTENT_BYTES, Initiation, Initiator, RESPONSE_CONTENT_BYTES, Response, SessionKeys,
+};
+use crate::seal::mac::{Mac, are_equal};
+use crate::seal::{PublicKey, SealingKey};
+
+use super::connections::Connections;
+use super::message::Message;
+use super::route::{Budget, Route};
+
+/// Bytes of the packet of an initiation, and of a response.
+pub(super) const INITIATION_BYTES: usize = OUTER_BYTES + INITIATION_CONTENT_BYTES;
+pub(super) const RESPONSE_BYTES: usize = OUTER_BYTES + RESPONSE_CONTENT_BYTES;
+
+/// After the first packet under the keys of the whole handshake, early ones may still come for so long.
+const EARLY_STRAGGLERS: Time = Time::from_secs(3);
+/// A challenge is repeated so often until it is answered.
+const CHALLENGE_INTERVAL: Time = Time::from_millis(250);
+
+#[derive(Debug)]
+pub(super) struct Session {
+    /// The id of packets to this side.
+    pub(super) own_id: u32,
+    /// That of packets to the peer, once it is known.
+    pub(super) peer_id: Option<u32>,
+    pub(super) peer: PublicKey,
+    pub(super) route: Route,
+    budget: Budget,
+    /// The handshake that this side began, until it is answered.
+    initiator: Option<Box<Initiator>>,
+    sealer: Sealer<SealingKey>,
+    opener: Option<Unsealer<SealingKey>>,
+    /// Opens early packets, and until when.
+    early: Option<Box<Unsealer<SealingKey>>>,
+    early_until: Time,
+    /// The hello before each packet, until the peer has shown that it needs none. `[Y3]`, `[Y4]`
+    hello: Option<Bytes>,
+    /// Whether the hello goes out even if there is nothing else to send.
+    is_hello_due: bool,
+    reset_token: Option<Mac>,
+    messages: VecDeque<Message>,
+    challenge: Option<Challenge>,
+    pub(super) connections: Connections,
+    /// When the last packet of the peer opened.
+    pub(super) last_opened: Time,
+    /// Packets may be this long, headers of IP and UDP included.
+    packet_bytes: Count,
+    /// A segment that did not fit into the last batch.
+    held: Option<Ready>,
+}
+
+/// A question to an address that has to be proven.
+#[derive(Clone, Copy, Debug)]
+struct Challenge {
+    number: u64,
+    /// When it is asked again.
+    again: Time,
+}
+
+/// What goes out next.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are segments, and none is kept")]
+enum Ready {
+    Segment(Outside, Transmit<Segment<Bytes>>),
+    Message(Message),
+    Hello,
+}
+
+/// A datagram that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) bytes: usize,
+    pub(super) ecn: Ecn,
+}
+
+/// Bounds of a datagram that joins a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Like {
+    pub(super) most_bytes: usize,
+    pub(super) ecn: Ecn,
+}
+
+impl Session {
+    /// A session that this side begins.
+    pub(super) fn calling(
+        own_id: u32,
+        peer: PublicKey,
+        route: Route,
+        (initiator, content): (Initiator, Vec<u8>),
+        initiation: &Initiation,
+        (packet_bytes, moved): (Count, OriginShift),
+    ) -> Self {
+        let early = SealingKey::new(initiation.algorithm, initiation.early.clone());
+        Session {
+            own_id,
+            peer_id: None,
+            peer,
+            route,
+            budget: Budget::Proven,
+            initiator: Some(Box::new(initiator)),
+            sealer: Sealer::starting_at(0, Kind::Early, early, KeyPhase::default(), 0),
+            opener: None,
+            early: None,
+            early_until: Time::NEVER,
+            hello: Some(hello_packet(&content, 0)),
+            is_hello_due: false,
+            reset_token: None,
+            messages: VecDeque::new(),
+            challenge: None,
+            connections: Connections::new(true, moved),
+            last_opened: Time::ZERO,
+            packet_bytes,
+            held: None,
+        }
+    }
+
+    /// A session that a peer begins.
+    #[expect(clippy::too_many_arguments, reason = "a handshake has as many results")]
+    pub(super) fn answering(
+        now: Time,
+        own_id: u32,
+        peer: PublicKey,
+        route: Route,
+        initiation: &Initiation,
+        response: &Response,
+        (content, keys): (Vec<u8>, SessionKeys),
+        (packet_bytes, keep, moved): (Count, Time, OriginShift),
+    ) -> Self {
+        let early = response.takes_early.then(|| {
+            let key = SealingKey::new(initiation.algorithm, initiation.early.clone());
+            Box::new(Unsealer::starting_in(KeyPhase::default(), Kind::Early, key, 0, keep))
+        });
+        Session {
+            own_id,
+            peer_id: Some(initiation.connection_id),
+            peer,
+            route,
+            budget: Budget::NONE,
+            initiator: None,
+            sealer: Sealer::new(keys.sending, initiation.connection_id),
+            opener: Some(Unsealer::new(keys.receiving, own_id, keep)),
+            early,
+            early_until: Time::NEVER,
+            hello: Some(hello_packet(&content, initiation.connection_id)),
+            is_hello_due: true,
+            reset_token: Some(initiation.reset_token),
+            messages: VecDeque::new(),
+            challenge: None,
+            connections: Connections::new(false, moved),
+            last_opened: now,
+            packet_bytes,
+            held: None,
+        }
+    }
+
+    /// The initiation has come again: so has, perhaps, not the response.
+    pub(super) fn on_repeated_initiation(&mut self, bytes: usize) {
+        self.budget.on_received(bytes);
+        self.is_hello_due = self.hello.is_some();
+    }
+
+    /// A response has come; whether it is the right one.
+    pub(super) fn on_response(&mut self, now: Time, route: Route, response: &Checked<'_>, keep: Time) -> bool {
+        let Some(initiator) = &mut self.initiator else {
+            // The peer has not seen yet that its response has come.
+            self.say(Message::Ping);
+            return true;
+        };
+        let Some((response, keys)) = initiator.finish(response) else { return false };
+        (self.initiator, self.hello, self.is_hello_due) = (None, None, false);
+        (self.peer_id, self.reset_token) = (Some(response.connection_id), Some(response.reset_token));
+        let number = self.sealer.next_number();
+        self.sealer =
+            Sealer::starting_at(number, Kind::Sealed, keys.sending, KeyPhase::default(), response.connection_id);
+        self.opener = Some(Unsealer::new(keys.receiving, self.own_id, keep));
+        (self.route, self.last_opened) = (route, now);
+        self.say(Message::Ping);
+        self.connections.set_packet_bytes(now, self.packet_bytes);
+        true
+    }
+
+    fn say(&mut self, message: Message) {
+        if !self.messages.contains(&message) {
+            self.messages.push_back(message);
+        }
+    }
+
+    /// Opens a packet; `bytes` are those of its whole datagram.
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        route: Route,
+        packet: OuterPacket,
+        bytes: usize,
+        challenge: impl FnOnce() -> u64,
+    ) -> Result<Opened, NotOpened> {
+        let is_early = packet.header().kind == Kind::Early;
+        let opener = if is_early { self.early.as_deref_mut() } else { self.opener.as_mut() };
+        let opened = opener.ok_or(NotOpened::Kind)?.open_content(packet, now)?;
+        self.last_opened = now;
+        self.budget.on_received(bytes);
+        if is_early {
+            return Ok(opened);
+        }
+        if self.early.is_some() && self.early_until == Time::NEVER {
+            self.early_until = now + EARLY_STRAGGLERS;
+        }
+        if self.hello.is_some() {
+            // What opened was sealed with the response's keys, so the peer receives at this address. `[Y4]`
+            (self.hello, self.is_hello_due) = (None, false);
+            self.budget = Budget::Proven;
+            self.connections.set_packet_bytes(now, self.packet_bytes);
+        }
+        if opened.is_newest() {
+            self.follow(now, route, bytes, challenge);
+        }
+        Ok(opened)
+    }
+
+    /// The newest packet has come from `route`; if that is another one, the peer has moved. `[Y9]`
+    fn follow(&mut self, now: Time, route: Route, bytes: usize, challenge: impl FnOnce() -> u64) {
+        if self.route.is_same(&route) {
+            self.route.local = route.local;
+            return;
+        }
+        self.route = route;
+        self.budget = Budget::NONE;
+        self.budget.on_received(bytes);
+        self.challenge = Some(Challenge { number: challenge(), again: now });
+        self.connections.address_changed();
+    }
+
+    /// A message of the session has come over the present route.
+    pub(super) fn on_message(&mut self, message: Message, route: &Route) {
+        match message {
+            Message::Ping => {}
+            Message::Challenge(number) => self.say(Message::Answer(number)),
+            Message::Answer(number) => {
+                if self.challenge.is_some_and(|challenge| challenge.number == number) && self.route.is_same(route) {
+                    (self.challenge, self.budget) = (None, Budget::Proven);
+                }
+            }
+        }
+    }
+
+    /// Whether a token proves that the peer has lost the session.
+    pub(super) fn is_reset(&self, token: &Mac) -> bool {
+        self.reset_token.is_some_and(|right| are_equal(&right, token))
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        if now >= self.early_until {
+            (self.early, self.early_until) = (None, Time::NEVER);
+        }
+        self.connections.handle_timeout(now);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Time {
+        let challenge = self.challenge.map_or(Time::NEVER, |challenge| challenge.again);
+        self.connections.poll_timeout().unwrap_or(Time::NEVER).min(challenge).min(self.early_until)
+    }
+
+    /// Writes the next datagram to `out`, if there is one and, in a batch, if it is like those before.
+    pub(super) fn poll_transmit(&mut self, now: Time, out: &mut [u8], like: Option<Like>) -> Option<Written> {
+        loop {
+            let ready = self.held.take().or_else(|| self.next(now))?;
+            let (bytes, ecn) = self.size(&ready);
+            if like.is_some_and(|like| bytes > like.most_bytes || ecn != like.ecn) || bytes > out.len() {
+                self.held = Some(ready);
+                return None;
+            }
+            if !self.budget.take(bytes) {
+                continue; // it counts as lost on the way `[Y8]`
+            }
+            if self.write(&ready, &mut out[..bytes]).is_some() {
+                return Some(Written { bytes, ecn });
+            }
+        }
+    }
+
+    /// Whether a segment waits that was longer than those of the last batch.
+    pub(super) fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn next(&mut self, now: Time) -> Option<Ready> {
+        if let Some(challenge) = self.challenge.as_mut().filter(|challenge| challenge.again <= now) {
+            challenge.again = now + CHALLENGE_INTERVAL;
+            return Some(Ready::Message(Message::Challenge(challenge.number)));
+        }
+        if let Some(message) = self.messages.pop_front() {
+            return Some(Ready::Message(message));
+        }
+        if let Some((outside, transmit)) = self.connections.poll_transmit(now) {
+            return Some(Ready::Segment(outside, transmit));
+        }
+        std::mem::take(&mut self.is_hello_due).then_some(Ready::Hello)
+    }
+
+    /// Bytes of the datagram, and its mark.
+    fn size(&self, ready: &Ready) -> (usize, Ecn) {
+        let (behind, ecn) = match ready {
+            Ready::Segment(_, transmit) => (sealed_bytes(&transmit.packet), transmit.ecn),
+            Ready::Message(message) => (OUTER_BYTES + message.bytes() + TAG_BYTES, Ecn::NotCapable),
+            Ready::Hello => (0, Ecn::NotCapable),
+        };
+        (self.hello.as_ref().map_or(0, Bytes::len) + behind, ecn)
+    }
+
+    /// `None` if no packet number is left: the session is then silent, and its connections end by themselves.
+    fn write(&mut self, ready: &Ready, out: &mut [u8]) -> Option<()> {
+        let behind = match &self.hello {
+            Some(hello) => {
+                self.is_hello_due = false;
+                out[..hello.len()].copy_from_slice(hello);
+                &mut out[hello.len()..]
+            }
+            None => out,
+        };
+        match ready {
+            Ready::Segment(outside, transmit) => {
+                self.sealer.seal_into(&transmit.packet, outside, behind).ok().map(drop)
+            }
+            Ready::Message(message) => self.sealer.seal_message(&message.encode(), behind).ok().map(drop),
+            Ready::Hello => Some(()),
+        }
+    }
+
+    /// Whether the peer has not yet shown that it has the keys of this session.
+    pub(super) fn is_half_open(&self) -> bool {
+        self.hello.is_some()
+    }
+
+    /// Whether this side began it and has no answer yet.
+    pub(super) fn is_calling(&self) -> bool {
+        self.initiator.is_some()
+    }
+
+    pub(super) fn move_origin(&mut self, by: OriginShift) {
+        let move_time = |time: Time| if time == Time::NEVER { time } else { time.since(by.time()) };
+        self.early_until = move_time(self.early_until);
+        self.last_opened = move_time(self.last_opened);
+        if let Some(challenge) = &mut self.challenge {
+            challenge.again = move_time(challenge.again);
+        }
+        self.connections.move_origin(by);
+    }
+}
+
+/// A whole packet of kind hello.
+fn hello_packet(content: &[u8], connection_id: u32) -> Bytes {
+    let header = OuterHeader {
+        kind: Kind::Hello,
+        key_phase: KeyPhase::default(),
+        parity_words: 0,
+        content_bytes: content.len() as u16,
+        connection_id,
+        number: 0,
+    };
+    [&header.encode()[..], content].concat().into()
+}

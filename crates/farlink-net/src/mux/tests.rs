@@ -1,0 +1,321 @@
+//! Muxes in virtual time, over a network that loses, repeats and records datagrams.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use farlink_core::protocol::aerotp::RateControl;
+use farlink_core::rng::{RandomSource, SplitMix64};
+use farlink_core::units::{BitRate, PositiveSeconds};
+
+use super::*;
+
+const PORT: u16 = 1;
+
+fn address(n: usize) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 4000 + n as u16))
+}
+
+fn config() -> AerotpConfig {
+    AerotpConfig {
+        rate_bps: Some(BitRate::new(1e7).unwrap()),
+        rate_control: Some(RateControl::Fixed),
+        initial_rto_s: PositiveSeconds::new(0.3).unwrap(),
+        give_up_after_s: PositiveSeconds::new(60.0).unwrap(),
+        ..AerotpConfig::default()
+    }
+}
+
+/// Two muxes; datagrams take 50 ms.
+struct Net {
+    now: Time,
+    hosts: [Mux; 2],
+    addresses: [SocketAddr; 2],
+    /// By time of arrival: to which host, from where.
+    on_the_way: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
+    number: u64,
+    random: SplitMix64,
+    loss: f64,
+    sent: [u64; 2],
+    sent_bytes: [usize; 2],
+    recorded: Vec<(usize, Vec<u8>)>,
+    read: Vec<u8>,
+    events: Vec<(usize, ConnectionId, Event)>,
+}
+
+const DELAY: Time = Time::from_millis(50);
+
+/// A clock of its own that no two calls of any test see twice.
+fn unix_us() -> u64 {
+    static CLOCK: AtomicU64 = AtomicU64::new(1_000_000_000);
+    CLOCK.fetch_add(1_000, Ordering::Relaxed)
+}
+
+fn mux(key: &StaticKey, trusted: &StaticKey, store: MemoryCounters) -> Mux {
+    let trust = Trust::Keys([trusted.public()].into());
+    let mut mux = Mux::new(MuxConfig { trust, ..MuxConfig::new(key.clone()) }, Box::new(store), unix_us).unwrap();
+    mux.listen(PORT, &config(), AcceptorLimits::default()).unwrap();
+    mux
+}
+
+impl Net {
+    fn new(loss: f64, seed: u64) -> Self {
+        let keys = [StaticKey::generate(), StaticKey::generate()];
+        let hosts =
+            [mux(&keys[0], &keys[1], MemoryCounters::default()), mux(&keys[1], &keys[0], MemoryCounters::default())];
+        Net {
+            now: Time::from_secs(1),
+            hosts,
+            addresses: [address(0), address(1)],
+            on_the_way: BTreeMap::new(),
+            number: 0,
+            random: SplitMix64::new(seed),
+            loss,
+            sent: [0; 2],
+            sent_bytes: [0; 2],
+            recorded: Vec::new(),
+            read: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn connect(&mut self) -> ConnectionId {
+        let peer = self.hosts[1].public_key();
+        self.hosts[0].connect(self.now, &peer, Route::to(self.addresses[1]), PORT, &config()).unwrap()
+    }
+
+    fn send(&mut self, host: usize) {
+        let mut out = vec![0; 65_536];
+        while let Some(batch) = self.hosts[host].poll_transmit(self.now, 8, &mut out) {
+            assert!(batch.datagram_bytes + 28 <= 1280);
+            for datagram in out[..batch.bytes].chunks(batch.datagram_bytes) {
+                self.sent[host] += 1;
+                self.sent_bytes[host] += datagram.len();
+                let to = 1 - host;
+                let is_there = batch.route.remote == self.addresses[to];
+                self.recorded.push((to, datagram.to_vec()));
+                if !is_there || (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64) {
+                    continue;
+                }
+                self.deliver_in(DELAY, to, self.addresses[host], datagram.to_vec());
+            }
+        }
+    }
+
+    fn deliver_in(&mut self, delay: Time, to: usize, from: SocketAddr, datagram: Vec<u8>) {
+        self.number += 1;
+        self.on_the_way.insert((self.now + delay, self.number), (to, from, datagram));
+    }
+
+    /// Runs until a time, reading all that arrives at host 1.
+    fn run_until(&mut self, end: Time) {
+        loop {
+            for host in 0..2 {
+                self.send(host);
+                while let Some((id, event)) = self.hosts[host].poll_event() {
+                    self.events.push((host, id, event));
+                    while let Some(data) = self.hosts[host].read(self.now, id) {
+                        if host == 1 {
+                            self.read.extend(&data);
+                        }
+                    }
+                    if event == Event::Finished {
+                        self.hosts[host].close(self.now, id);
+                    }
+                }
+            }
+            let due = self.hosts.iter().filter_map(Mux::poll_timeout).min();
+            let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
+            let Some(next) = due.into_iter().chain(arrival).min().filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            while let Some(entry) = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (to, from, datagram) = entry.remove();
+                self.hosts[to].receive(self.now, Route::to(from), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+            }
+        }
+        self.now = end;
+    }
+
+    fn run_for(&mut self, seconds: u64) {
+        self.run_until(self.now + Time::from_secs(seconds));
+    }
+
+    fn write(&mut self, id: ConnectionId, data: &[u8]) {
+        let mut data = Bytes::copy_from_slice(data);
+        while !data.is_empty() && self.hosts[0].write(self.now, id, &mut data) > 0 {}
+        assert!(data.is_empty());
+    }
+}
+
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| ((n * n) >> 7) as u8).collect()
+}
+
+#[test]
+fn the_first_data_arrive_after_one_way_and_nothing_of_them_can_be_read() {
+    let mut net = Net::new(0.0, 1);
+    let id = net.connect();
+    net.write(id, b"a secret that is long enough to be found");
+    net.run_until(net.now + DELAY + Time::from_millis(1));
+    assert_eq!(net.read, b"a secret that is long enough to be found");
+    assert!(net.recorded.iter().all(|(_, datagram)| !datagram.windows(8).any(|part| part == b"a secret")));
+}
+
+#[test]
+fn a_transfer_ends_on_both_sides_over_lossy_paths() {
+    for (seed, loss) in [(1, 0.0), (2, 0.1), (3, 0.3), (4, 0.5)] {
+        let mut net = Net::new(loss, seed);
+        let id = net.connect();
+        let data = content(200_000);
+        net.write(id, &data);
+        net.hosts[0].close(net.now, id);
+        net.run_for(50);
+        assert_eq!(net.read.len(), data.len(), "loss {loss} {:?} {:?}", net.hosts, net.sent);
+        assert!(net.read == data);
+        assert!(net.hosts.iter().all(|host| host.sessions() == 1));
+        net.run_for(300); // one side answers for a while after the end
+        let closed = net.events.iter().filter(|(_, _, event)| *event == Event::Closed).count();
+        assert_eq!(closed, 2, "loss {loss}");
+        assert_eq!(net.hosts.each_ref().map(Mux::sessions), [0, 0], "silent sessions are forgotten");
+    }
+}
+
+#[test]
+fn connections_share_a_session() {
+    let mut net = Net::new(0.0, 1);
+    let ids: Vec<_> = (0..20).map(|_| net.connect()).collect();
+    for &id in &ids {
+        net.write(id, &content(10_000));
+        net.hosts[0].close(net.now, id);
+    }
+    net.run_for(20);
+    assert_eq!(net.read.len(), 200_000);
+    assert_eq!((net.hosts[0].sessions(), net.hosts[1].sessions()), (1, 1));
+    net.run_for(100);
+    assert_eq!(net.events.iter().filter(|(_, _, event)| *event == Event::Closed).count(), 40);
+}
+
+#[test]
+fn strangers_and_unknown_keys_get_no_answer() {
+    let mut net = Net::new(0.0, 1);
+    let stranger = StaticKey::generate();
+    let (theirs, peer) = (net.hosts[1].config.key.clone(), net.hosts[1].public_key());
+    net.hosts[0] = mux(&stranger, &theirs, MemoryCounters::default());
+    let id = net.hosts[0].connect(net.now, &peer, Route::to(address(1)), PORT, &config()).unwrap();
+    net.write(id, b"let me in");
+    net.run_for(30);
+    assert_eq!((net.sent[1], net.hosts[1].sessions()), (0, 0));
+    assert!(net.hosts[1].counts().untrusted > 0);
+    assert!(net.read.is_empty());
+}
+
+/// Whatever was recorded and is sent again, also to a host that has restarted: no byte is delivered.
+#[test]
+fn recordings_deliver_nothing() {
+    for seed in 0..20 {
+        let mut net = Net::new(0.2, seed);
+        let id = net.connect();
+        net.write(id, &content(20_000));
+        net.hosts[0].close(net.now, id);
+        net.run_for(30);
+        assert_eq!(net.read.len(), 20_000);
+
+        let recorded = std::mem::take(&mut net.recorded);
+        let mut store = MemoryCounters::default();
+        let kept = net.hosts[1].store.peer(&net.hosts[0].public_key());
+        store.keep_peer(&net.hosts[0].public_key(), kept).unwrap();
+        for is_restarted in [false, true] {
+            if is_restarted {
+                let keys = [net.hosts[0].config.key.clone(), net.hosts[1].config.key.clone()];
+                net.hosts[1] = mux(&keys[1], &keys[0], store.clone());
+            }
+            net.read.clear();
+            for (to, datagram) in &recorded {
+                let delay = Time::from_millis(net.random.next_u64() % 5000);
+                net.deliver_in(delay, *to, address(7 - 7 * (*to) + (1 - to)), datagram.clone());
+            }
+            net.addresses[0] = address(0);
+            net.run_for(30);
+            assert!(net.read.is_empty(), "seed {seed}, restarted: {is_restarted}");
+        }
+    }
+}
+
+/// A host that restarts knows its peer's session no more, and its reset tells.
+#[test]
+fn a_restarted_host_ends_what_it_has_forgotten_within_a_round_trip() {
+    let mut net = Net::new(0.0, 1);
+    let id = net.connect();
+    net.write(id, &content(1000));
+    net.run_for(5);
+    let keys = [net.hosts[0].config.key.clone(), net.hosts[1].config.key.clone()];
+    net.hosts[1] = mux(&keys[1], &keys[0], MemoryCounters::default());
+    net.write(id, &content(1000));
+    net.run_until(net.now + Time::from_millis(101));
+    assert!(net.events.contains(&(0, id, Event::Aborted(Abort::PeerRestarted))), "{:?}", net.events);
+    let again = net.connect();
+    assert_ne!(again.session, id.session);
+    net.read.clear();
+    net.write(again, &content(1000));
+    net.run_for(1);
+    assert!(net.read == content(1000), "{} bytes", net.read.len());
+}
+
+#[test]
+fn a_forged_reset_ends_nothing() {
+    let mut net = Net::new(0.0, 1);
+    let id = net.connect();
+    net.write(id, &content(1000));
+    net.run_for(5);
+    let peer_id = net.hosts[0].sessions.values().next().unwrap().peer_id.unwrap();
+    let mut forger = mux(&StaticKey::generate(), &StaticKey::generate(), MemoryCounters::default());
+    forger.resets.push_back((Route::to(address(0)), peer_id));
+    let mut out = [0; 100];
+    let batch = forger.poll_transmit(net.now, 1, &mut out).unwrap();
+    net.deliver_in(DELAY, 0, address(1), out[..batch.bytes].to_vec());
+    net.read.clear();
+    net.write(id, &content(1000));
+    net.run_for(1);
+    assert!(net.read == content(1000), "{} bytes", net.read.len());
+}
+
+/// The initiator's address changes in the middle; what its peer sends to the new one is limited until it has proven it.
+#[test]
+fn a_peer_that_moves_is_followed() {
+    let mut net = Net::new(0.05, 1);
+    let id = net.connect();
+    net.write(id, &content(300_000));
+    net.hosts[0].close(net.now, id);
+    for n in 2..7 {
+        net.run_until(net.now + Time::from_millis(70));
+        net.addresses[0] = address(n);
+    }
+    net.run_for(30);
+    assert!(net.read == content(300_000), "{}", net.read.len());
+}
+
+#[test]
+fn bytes_of_strangers_change_nothing() {
+    let mut net = Net::new(0.0, 1);
+    let id = net.connect();
+    net.write(id, &content(50_000));
+    net.run_for(5);
+    net.read.clear();
+    let recorded = net.recorded.clone();
+    for round in 0..20_000 {
+        let (to, mut datagram) = recorded[net.random.next_u64() as usize % recorded.len()].clone();
+        match round % 3 {
+            0 => datagram.iter_mut().for_each(|byte| *byte = net.random.next_u64() as u8),
+            1 => {
+                let place = net.random.next_u64() as usize % datagram.len();
+                datagram[place] ^= 1 << (net.random.next_u64() % 8);
+            }
+            _ => datagram.truncate(net.random.next_u64() as usize % datagram.len()),
+        }
+        net.hosts[to].receive(net.now, Route::to(address(9)), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+    }
+    assert_eq!(net.hosts.each_ref().map(Mux::sessions), [1, 1]);
+    net.write(id, &content(1000));
+    net.run_for(5);
+    assert!(net.read == content(1000), "{} bytes", net.read.len());
+}

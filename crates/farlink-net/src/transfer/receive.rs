@@ -1,0 +1,120 @@
+//! Receives files from trusted hosts.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use farlink_core::protocol::aerotp::AcceptorLimits;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinSet;
+
+use crate::files::{self, FilesError, Progress, ReceiveOptions, Summary};
+use crate::io::{Connection, Endpoint, EndpointConfig};
+use crate::mux::{MuxConfig, Trust};
+use crate::seal::PresharedKey;
+use crate::state::{StateFolder, Trusted};
+
+use super::{FILES_PORT, LAST_WORDS, TransferError};
+
+/// Where files come in, and how.
+#[derive(Clone, Debug)]
+pub struct ReceiveSettings {
+    /// The address of the socket.
+    pub listen: SocketAddr,
+    /// A key that both sides share.
+    pub shared: PresharedKey,
+    /// The longest packet, headers of IP and UDP included, in bytes.
+    pub packet_bytes: u16,
+    /// What is taken.
+    pub options: ReceiveOptions,
+    /// Whether each host has a folder of its own, by its name, below the folder of files.
+    pub by_host: bool,
+    /// Whether it ends after one transfer that was complete.
+    pub once: bool,
+}
+
+/// What happens while files are received.
+#[derive(Debug)]
+pub enum Received {
+    /// The socket is open at this address.
+    Listening(SocketAddr),
+    /// How far a transfer of a host is.
+    Progress(Arc<str>, Progress),
+    /// A transfer of a host has ended. After a failure of the network the host may go on with it.
+    Ended(Arc<str>, Result<Summary, FilesError>),
+}
+
+/// Transfers tell their progress through a queue of this length; while it is full they wait.
+const QUEUE: usize = 64;
+
+/// Receives files of trusted hosts into `directory`, until `tell` has been told of a complete transfer if `once`, otherwise for ever.
+/// Several transfers into one folder wait for each other.
+///
+/// # Errors
+/// If a file of this host cannot be used, or the socket cannot be opened or fails.
+pub async fn receive(
+    folder: &StateFolder,
+    directory: &Path,
+    settings: &ReceiveSettings,
+    mut tell: impl FnMut(Received),
+) -> Result<(), TransferError> {
+    let trusted = Arc::new(folder.trusted()?);
+    let mux = MuxConfig {
+        trust: Trust::Keys(trusted.keys()),
+        shared: settings.shared.clone(),
+        packet_bytes: settings.packet_bytes,
+        ..MuxConfig::new(folder.key()?)
+    };
+    let counters = Box::new(folder.counters_to_answer()?);
+    let endpoint = Endpoint::bind(settings.listen, EndpointConfig::new(mux), counters)?;
+    endpoint.listen(FILES_PORT, AcceptorLimits::default())?;
+    tell(Received::Listening(endpoint.local_addr()));
+
+    let (events, mut told) = mpsc::channel(QUEUE);
+    let mut transfers = JoinSet::new();
+    let mut busy: HashMap<PathBuf, Arc<Mutex<()>>> = HashMap::new();
+    loop {
+        tokio::select! {
+            accepted = endpoint.accept() => {
+                let Some(connection) = accepted else { return Err(TransferError::SocketFailed) };
+                let Some(name) = name_of(&connection, &trusted) else { continue };
+                let place = if settings.by_host { directory.join(&*name) } else { directory.to_owned() };
+                let turn = busy.entry(place.clone()).or_default().clone();
+                transfers.spawn(one(connection, name, place, settings.options.clone(), turn, events.clone()));
+            }
+            Some(event) = told.recv() => {
+                let is_complete = matches!(&event, Received::Ended(_, Ok(_)));
+                tell(event);
+                if is_complete && settings.once {
+                    let _ = tokio::time::timeout(LAST_WORDS, endpoint.finish()).await;
+                    return Ok(());
+                }
+            }
+            Some(_) = transfers.join_next() => {}
+        }
+    }
+}
+
+fn name_of(connection: &Connection, trusted: &Trusted) -> Option<Arc<str>> {
+    let (key, _) = connection.peer()?;
+    trusted.name(&key).map(Arc::from)
+}
+
+/// One transfer.
+async fn one(
+    connection: Connection,
+    name: Arc<str>,
+    place: PathBuf,
+    options: ReceiveOptions,
+    turn: Arc<Mutex<()>>,
+    events: mpsc::Sender<Received>,
+) {
+    let _turn = turn.lock().await;
+    let received = files::receive_files(connection, &place, &options, |progress| {
+        // Progress that nobody has time for is of no interest any more.
+        let _ = events.try_send(Received::Progress(name.clone(), progress));
+    });
+    let ended = Received::Ended(name.clone(), received.await);
+    let _ = events.send(ended).await;
+}

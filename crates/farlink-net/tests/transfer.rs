@@ -1,0 +1,112 @@
+//! Transfers between two endpoints of this machine.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use farlink_core::protocol::aerotp::AcceptorLimits;
+use farlink_net::mux::{MemoryCounters, MuxConfig, Trust};
+use farlink_net::seal::{PublicKey, StaticKey};
+use farlink_net::{Endpoint, EndpointConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+const PORT: u16 = 1;
+
+fn endpoint(key: &StaticKey, trusted: &[PublicKey], address: SocketAddr) -> Endpoint {
+    let trust = Trust::Keys(trusted.iter().copied().collect());
+    let config = EndpointConfig::new(MuxConfig { trust, ..MuxConfig::new(key.clone()) });
+    Endpoint::bind(address, config, Box::new(MemoryCounters::default())).unwrap()
+}
+
+fn loopback() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+/// Two endpoints that trust each other.
+fn pair(address: SocketAddr) -> [Endpoint; 2] {
+    let keys = [StaticKey::generate(), StaticKey::generate()];
+    let [a, b] = [&keys[0], &keys[1]];
+    let pair = [endpoint(a, &[b.public()], address), endpoint(b, &[a.public()], address)];
+    pair[1].listen(PORT, AcceptorLimits::default()).unwrap();
+    pair
+}
+
+fn content(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| ((n * n) >> 7) as u8).collect()
+}
+
+async fn echo(endpoint: Endpoint) {
+    while let Some(mut connection) = endpoint.accept().await {
+        tokio::spawn(async move {
+            let mut data = Vec::new();
+            connection.read_to_end(&mut data).await.unwrap();
+            connection.write_all(&data).await.unwrap();
+            connection.shutdown().await.unwrap();
+        });
+    }
+}
+
+#[tokio::test]
+async fn bytes_go_there_and_back() {
+    for address in [loopback(), (Ipv6Addr::LOCALHOST, 0).into()] {
+        let [a, b] = pair(address);
+        tokio::spawn(echo(b.clone()));
+        let mut connection = a.connect(&b.public_key(), b.local_addr(), PORT).unwrap();
+        let data = content(3_000_000);
+        connection.write_all(&data).await.unwrap();
+        timeout(Duration::from_secs(60), connection.shutdown()).await.unwrap().unwrap();
+        let mut back = Vec::new();
+        timeout(Duration::from_secs(60), connection.read_to_end(&mut back)).await.unwrap().unwrap();
+        assert!(back == data, "{address}: {} bytes", back.len());
+        drop(connection);
+        timeout(Duration::from_secs(10), a.finish()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn many_connections_share_a_socket() {
+    let [a, b] = pair(loopback());
+    tokio::spawn(echo(b.clone()));
+    let transfers = (0..50).map(|n| {
+        let (a, b) = (a.clone(), b.clone());
+        tokio::spawn(async move {
+            let mut connection = a.connect(&b.public_key(), b.local_addr(), PORT).unwrap();
+            let data = content(1000 * n + 1);
+            connection.write_all(&data).await.unwrap();
+            connection.shutdown().await.unwrap();
+            let mut back = Vec::new();
+            connection.read_to_end(&mut back).await.unwrap();
+            assert!(back == data);
+        })
+    });
+    for transfer in transfers.collect::<Vec<_>>() {
+        timeout(Duration::from_secs(60), transfer).await.unwrap().unwrap();
+    }
+}
+
+/// What was written to a connection that is dropped at once is delivered.
+#[tokio::test]
+async fn a_dropped_connection_delivers_what_was_written() {
+    let [a, b] = pair(loopback());
+    let mut connection = a.connect(&b.public_key(), b.local_addr(), PORT).unwrap();
+    connection.write_all(&content(100_000)).await.unwrap();
+    drop(connection);
+    let mut accepted = timeout(Duration::from_secs(10), b.accept()).await.unwrap().unwrap();
+    let mut data = Vec::new();
+    timeout(Duration::from_secs(10), accepted.read_to_end(&mut data)).await.unwrap().unwrap();
+    assert!(data == content(100_000));
+    drop(accepted);
+    timeout(Duration::from_secs(10), a.finish()).await.unwrap();
+}
+
+/// Nobody answers at the address of another key.
+#[tokio::test]
+async fn the_wrong_key_gets_no_answer() {
+    let [a, b] = pair(loopback());
+    let other = StaticKey::generate();
+    let mut connection = a.connect(&other.public(), b.local_addr(), PORT).unwrap();
+    connection.write_all(b"hello").await.unwrap();
+    let accepted = timeout(Duration::from_millis(500), b.accept()).await;
+    assert!(accepted.is_err(), "nothing was accepted");
+    assert!(b.counts().unasked > 0);
+}

@@ -1,0 +1,295 @@
+"""Files between hosts over bad paths: AeroTP over UDP, sealed with the keys of both hosts.
+
+A host has a folder with its key and the hosts that it trusts, by default `~/.config/farlink`. The page
+`docs/guides/files.md` begins with two machines and no keys.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from farlink.errors import ArgumentError, core_errors
+
+UDP_PORT = 47470
+"""The port at which files are received unless another one is given."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a transfer did."""
+
+    placed: int
+    """Files that got their names."""
+    already_there: int
+    """Files that stood there before, byte for byte."""
+    carried_bytes: int
+    """Bytes of file content that were sent."""
+    resumed_bytes: int
+    """Bytes that were there from an earlier transfer."""
+    failed_count: int
+    """Files and folders that failed."""
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    """The first 1,000 of them, each with the reason."""
+    left_out_count: int = 0
+    """What was not sent because it is neither a file nor a folder."""
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    """The first 1,000 of them, each with what it is."""
+
+    @classmethod
+    def _of(cls, values: dict[str, Any]) -> Summary:
+        failed = [(one["path"], one["reason"]) for one in values["failed"]]
+        left_out = [(one["path"], one["what"]) for one in values["left_out"]]
+        return cls(**{**values, "failed": failed, "left_out": left_out})
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened while files were received."""
+
+    kind: str
+    """`listening`, `progress`, `done` or `failed`."""
+    host: str = ""
+    """Name of the sender."""
+    address: str = ""
+    """With `listening`: the address of the socket."""
+    file: str = ""
+    """With `progress`: the file that is received."""
+    done_bytes: int = 0
+    total_bytes: int = 0
+    reason: str = ""
+    """With `failed`: why, and what to do."""
+    exit_code: int = 0
+    """With `failed`: 1 if the network failed; the sender can go on later."""
+    summary: Summary | None = None
+    """With `done`."""
+
+
+def generate_key(keys: str | os.PathLike[str] | None = None) -> str:
+    """Make the key of this host, in a file that only its owner can read, and return the public key.
+
+    Parameters
+    ----------
+    keys
+        Folder of the keys; `~/.config/farlink` by default.
+
+    Raises
+    ------
+    TransferError
+        If there is a key already, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> generate_key(folder) == public_key(folder)
+    True
+    """
+    with core_errors():
+        return str(_core().generate_key(_path(keys)))
+
+
+def public_key(keys: str | os.PathLike[str] | None = None) -> str:
+    """Return the public key of this host.
+
+    Raises
+    ------
+    TransferError
+        If there is no key, or others than its owner can read it.
+    """
+    with core_errors():
+        return str(_core().public_key(_path(keys)))
+
+
+def trust(key: str, name: str, keys: str | os.PathLike[str] | None = None) -> None:
+    """Trust a host: its files are received from now on.
+
+    Parameters
+    ----------
+    key
+        Its public key.
+    name
+        A name for it: letters, digits, `-`, `_` and `.`.
+    keys
+        Folder of the keys.
+
+    Raises
+    ------
+    TransferError
+        If the key is none, or the name cannot be used.
+    """
+    with core_errors():
+        _core().trust_host(key, name, _path(keys))
+
+
+def distrust(name: str, keys: str | os.PathLike[str] | None = None) -> bool:
+    """Trust a host no more; whether it was trusted."""
+    with core_errors():
+        return bool(_core().distrust_host(name, _path(keys)))
+
+
+def trusted(keys: str | os.PathLike[str] | None = None) -> dict[str, str]:
+    """Names and public keys of the trusted hosts."""
+    with core_errors():
+        return dict(_core().trusted_hosts(_path(keys)))
+
+
+def send_files(
+    paths: Sequence[str | os.PathLike[str]],
+    to: str,
+    *,
+    key: str | None = None,
+    keys: str | os.PathLike[str] | None = None,
+    psk: str | None = None,
+    rate_bps: float | None = None,
+    packet_bytes: int = 1280,
+    refuse_special: bool = False,
+    patience_s: float = 60.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Summary:
+    """Send files and folders to a host that runs `farlink receive`. If it is interrupted, the same call later goes on.
+
+    Parameters
+    ----------
+    paths
+        Files and folders.
+    to
+        The receiver: a name or an address, with `:PORT` if it is not 47470; IPv6 addresses with a port in brackets.
+    key
+        Public key or name of the receiver; by default the only trusted host.
+    keys
+        Folder of the own keys.
+    psk
+        A key that both sides share, 32 bytes in base64.
+    rate_bps
+        The rate in bit/s, headers included. By default it is learnt, and safe on a path that others share.
+    packet_bytes
+        Longest packet in bytes, headers of IP and UDP included, 1200 to 9000.
+    refuse_special
+        Refuse to send anything if there are symbolic links, devices, sockets or pipes, instead of leaving them out.
+    patience_s
+        How long an answer is waited for, in seconds, and for how long it is tried again without progress after a failure of the
+        network.
+    progress
+        Called about ten times a second with the bytes that the receiver has and the bytes of all files.
+
+    Raises
+    ------
+    TransferError
+        If the receiver does not answer or refuses, or a file of this host cannot be used.
+    """
+    known = trusted(keys)
+    if key is None:
+        if len(known) != 1:
+            raise ArgumentError(
+                f"the receiver's key is not given, and {len(known) or 'no'} hosts are trusted",
+                "give the receiver's key or name, as farlink trust lists them",
+            )
+        (key,) = known.values()
+    with core_errors():
+        summary = _core().send_files(
+            [os.fspath(path) for path in paths],
+            known.get(key, key),
+            _address(to),
+            keys=_path(keys),
+            psk=psk,
+            rate_bps=rate_bps,
+            packet_bytes=packet_bytes,
+            refuse_special=refuse_special,
+            patience_s=patience_s,
+            progress=progress,
+        )
+    return Summary._of(json.loads(summary))
+
+
+def receive_files(
+    directory: str | os.PathLike[str],
+    tell: Callable[[Event], None] = lambda _event: None,
+    *,
+    listen: str = f"127.0.0.1:{UDP_PORT}",
+    keys: str | os.PathLike[str] | None = None,
+    psk: str | None = None,
+    packet_bytes: int = 1280,
+    overwrite: bool = False,
+    by_host: bool = False,
+    once: bool = False,
+) -> None:
+    """Receive files from trusted hosts, until it is interrupted.
+
+    Parameters
+    ----------
+    directory
+        Where the files go. Nothing outside of it is ever written.
+    tell
+        Called with what happens.
+    listen
+        Address and port of the socket. By default only this machine can send; `0.0.0.0` or `[::]` is every interface.
+    keys
+        Folder of the own keys.
+    psk
+        A key that both sides share, 32 bytes in base64.
+    packet_bytes
+        Longest packet in bytes, headers of IP and UDP included, 1200 to 9000.
+    overwrite
+        Whether a file replaces another one of its name.
+    by_host
+        Whether each host has a folder of its own, by its name.
+    once
+        Whether to stop after one complete transfer.
+
+    Raises
+    ------
+    TransferError
+        If the address or a file of this host cannot be used.
+    """
+
+    def event(text: str) -> None:
+        values = json.loads(text)
+        summary = values.pop("summary", None)
+        tell(Event(**values, summary=summary and Summary._of(summary)))
+
+    with core_errors():
+        _core().receive_files(
+            os.fspath(directory),
+            _address(listen),
+            event,
+            keys=_path(keys),
+            psk=psk,
+            packet_bytes=packet_bytes,
+            overwrite=overwrite,
+            by_host=by_host,
+            once=once,
+        )
+
+
+def _core() -> ModuleType:
+    from farlink import _core
+
+    return _core
+
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _address(text: str) -> str:
+    """The address with its port, the name of a host resolved."""
+    host, port = text, str(UDP_PORT)
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":") or port
+    elif text.count(":") == 1:
+        host, port = text.split(":")
+    if not (port.isascii() and port.isdecimal() and int(port) < 65536):
+        raise ArgumentError(f"{text}: {port!r} is no port", "write for example 192.0.2.1:47470 or [2001:db8::1]:47470")
+    try:
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        raise ArgumentError(f"{text}: this host is not known: {error}", "give an address, or a name that resolves") from error
+    address = str(found[0][4][0])
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
