@@ -1,8 +1,8 @@
 //! Opening, creating and renaming below one folder, from which no path leads out.
 //!
 //! Every path is resolved by `openat2` with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`, each time anew: a folder that
-//! someone swaps for a symbolic link during the transfer is an error and not a way out. What has no such call (`mkdirat`,
-//! `renameat2`, `unlinkat`) gets the opened folder and one component, which Linux does not follow.
+//! someone swaps for a symbolic link during the transfer is an error and not a way out. What has no such call
+//! (`mkdirat`, `renameat2`, `unlinkat`) gets the opened folder and one component, which Linux does not follow.
 
 use std::ffi::OsStr;
 use std::io;
@@ -46,7 +46,8 @@ impl Beneath {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        // A pipe that someone puts there does not block; `O_PATH` never does, and openat2 takes no more flags beside it.
+        // A pipe that someone puts there does not block; `O_PATH` never does, and openat2 takes no more flags beside
+        // it.
         let flags = if flags.contains(OFlags::PATH) { flags } else { flags | OFlags::NONBLOCK };
         let mut attempts = 0;
         loop {

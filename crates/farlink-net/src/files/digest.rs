@@ -41,7 +41,8 @@ fn array(digest: ring::digest::Digest) -> Digest {
     digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// The hasher behind the first `length` bytes of what is read; `None` when it ends before. `go_on` is asked now and then.
+/// The hasher behind the first `length` bytes of what is read; `None` when it ends before. `go_on` is asked now and
+/// then.
 ///
 /// # Errors
 ///

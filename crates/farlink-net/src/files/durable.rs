@@ -24,8 +24,8 @@ use super::manifest::Modified;
 /// Bytes that may wait for an fsync.
 const SYNC_BYTES: u64 = 64_000_000;
 
-/// How long a byte may wait for an fsync, less the interval at which [`Partial::sync_if_due`] is called and the time that
-/// fsync itself takes: 2 s in all.
+/// How long a byte may wait for an fsync, less the interval at which [`Partial::sync_if_due`] is called and the time
+/// that fsync itself takes: 2 s in all.
 const SYNC_AFTER: Duration = Duration::from_millis(1_000);
 
 /// Bytes of a file from which its chunks are logged as they come, without waiting for an fsync. Files below are often
@@ -153,6 +153,9 @@ pub(super) struct Partial {
     source: Source,
     data: File,
     log: Option<File>,
+    log_bytes: u64,
+    /// Whether the names of both files survive a loss of power.
+    is_listed: bool,
     length: u64,
     hasher: Hasher,
     /// Entries that are not in the log yet.
@@ -167,20 +170,29 @@ impl Partial {
         let Some(kept) = kept else {
             key.remove(work)?;
             let data = work.file(&key.data, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
-            return Ok(Partial::new(key, source, data, None, 0, Hasher::new()));
+            return Ok(Partial::new(key, source, data, None, Kept { length: 0, hasher: Hasher::new(), log_bytes: 0 }));
         };
         let mut data = work.file(&key.data, OFlags::RDWR)?;
-        data.set_len(kept.length)?;
-        data.seek(SeekFrom::End(0))?;
+        cut(&mut data, kept.length)?;
         let mut log = work.file(&key.log, OFlags::RDWR)?;
-        log.set_len(kept.log_bytes)?;
-        log.seek(SeekFrom::End(0))?;
-        Ok(Partial::new(key, source, data, Some(log), kept.length, kept.hasher))
+        cut(&mut log, kept.log_bytes)?;
+        Ok(Partial::new(key, source, data, Some(log), kept))
     }
 
-    fn new(key: Key, source: Source, data: File, log: Option<File>, length: u64, hasher: Hasher) -> Self {
-        let unlogged = Vec::new();
-        Partial { key, source, data, log, length, hasher, unlogged, unsynced_bytes: 0, unsynced_since: None }
+    fn new(key: Key, source: Source, data: File, log: Option<File>, kept: Kept) -> Self {
+        Partial {
+            key,
+            source,
+            data,
+            log,
+            log_bytes: kept.log_bytes,
+            is_listed: false,
+            length: kept.length,
+            hasher: kept.hasher,
+            unlogged: Vec::new(),
+            unsynced_bytes: 0,
+            unsynced_since: None,
+        }
     }
 
     /// Bytes that may still come.
@@ -199,7 +211,10 @@ impl Partial {
 
     /// Adds a chunk whose SHA-256 was checked, and fsyncs when enough waits for it.
     pub(super) fn append(&mut self, work: &Beneath, chunk: &[u8], sha256: &Digest, now: Instant) -> io::Result<()> {
-        self.data.write_all(chunk)?;
+        if let Err(error) = self.data.write_all(chunk) {
+            cut(&mut self.data, self.length)?;
+            return Err(error);
+        }
         self.hasher.update(chunk);
         self.length += chunk.len() as u64;
         self.unlogged.put_u32(chunk.len() as u32);
@@ -227,17 +242,31 @@ impl Partial {
             return Ok(());
         }
         self.data.sync_data()?;
-        let is_new = self.log.is_none();
         self.write_log(work)?;
         if let Some(log) = &self.log {
             log.sync_data()?;
         }
-        if is_new {
+        if !self.is_listed {
             rustix::fs::fsync(work.as_fd())?;
+            self.is_listed = true;
         }
         self.unsynced_bytes = 0;
         self.unsynced_since = None;
         Ok(())
+    }
+
+    /// Fsyncs what is there after a failure. On a full disk the last chunk makes room for the log.
+    pub(super) fn keep(&mut self, work: &Beneath) -> io::Result<()> {
+        if self.sync(work).is_ok() {
+            return Ok(());
+        }
+        if let Some(at) = self.unlogged.len().checked_sub(ENTRY_BYTES) {
+            let mut last = &self.unlogged[at..];
+            self.length -= u64::from(last.get_u32());
+            self.unlogged.truncate(at);
+            cut(&mut self.data, self.length)?;
+        }
+        self.sync(work)
     }
 
     /// Fsyncs a complete file with its mode and time. It can be placed then.
@@ -252,16 +281,27 @@ impl Partial {
     fn write_log(&mut self, work: &Beneath) -> io::Result<()> {
         let log = match &mut self.log {
             Some(log) => log,
-            none => {
-                let mut log = work.file(&self.key.log, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
-                log.write_all(&self.source.header())?;
-                none.insert(log)
-            }
+            none => none.insert(work.file(&self.key.log, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?),
         };
-        log.write_all(&self.unlogged)?;
+        let header = self.source.header();
+        let header = if self.log_bytes == 0 { &header[..] } else { &[] };
+        let written = log.write_all(header).and_then(|()| log.write_all(&self.unlogged));
+        if let Err(error) = written {
+            // Half an entry would bar the way to all behind it.
+            cut(log, self.log_bytes)?;
+            return Err(error);
+        }
+        self.log_bytes += (header.len() + self.unlogged.len()) as u64;
         self.unlogged.clear();
         Ok(())
     }
+}
+
+/// Cuts a file and goes on behind its new end.
+fn cut(file: &mut File, length: u64) -> io::Result<()> {
+    file.set_len(length)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -354,6 +394,23 @@ mod tests {
             partial.sync(&work).unwrap();
             prop_assert_eq!(kept_bytes(&work, &key, &SOURCE), 50_000);
         }
+    }
+
+    #[test]
+    fn at_most_64_mb_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = Beneath::root(directory.path()).unwrap();
+        let source = Source { size: 1 << 30, ..SOURCE };
+        let mut partial = Partial::begin(&work, Key::new(Path::new("x")), source, None).unwrap();
+        let chunk = vec![0; CHUNK_BYTES];
+        let (sha256, now) = (sha256(&chunk), Instant::now());
+        let mut most_bytes = 0;
+        for _ in 0..70 {
+            partial.append(&work, &chunk, &sha256, now).unwrap();
+            most_bytes = most_bytes.max(partial.unsynced_bytes);
+        }
+        assert!((SYNC_BYTES - 2 * CHUNK_BYTES as u64..=SYNC_BYTES).contains(&most_bytes), "{most_bytes}");
+        assert!(partial.unsynced_bytes < 10 * CHUNK_BYTES as u64);
     }
 
     #[test]

@@ -25,8 +25,13 @@ pub enum FilesError {
     #[error("{0}")]
     Refused(#[from] Refusal),
     /// The other side refused, and said why.
-    #[error("the other side refused: {0}")]
-    RefusedByPeer(String),
+    #[error("the other side refused: {reason}")]
+    RefusedByPeer {
+        /// What it says, with control characters escaped.
+        reason: String,
+        /// Whether it was the network's fault and not that of a side.
+        is_network: bool,
+    },
     /// The other side speaks another version of the format.
     #[error(
         "the other side speaks version {theirs} of the file format, this one version {ours}; update the older farlink"
@@ -42,7 +47,8 @@ pub enum FilesError {
     Stream(#[source] io::Error),
     /// The other side closed the stream before everything was said.
     #[error(
-        "the other side closed the stream before the transfer was complete; run the same command again, it goes on where this one stopped"
+        "the other side closed the stream before the transfer was complete; run the same command again, it goes on \
+         where this one stopped"
     )]
     Closed,
     /// Bytes that are against the format.
@@ -61,10 +67,13 @@ impl FilesError {
     /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         match self {
-            FilesError::Stream(_) | FilesError::Closed | FilesError::Format(_) => 1,
+            FilesError::Stream(_)
+            | FilesError::Closed
+            | FilesError::Format(_)
+            | FilesError::RefusedByPeer { is_network: true, .. } => 1,
             FilesError::Local { .. }
             | FilesError::Refused(_)
-            | FilesError::RefusedByPeer(_)
+            | FilesError::RefusedByPeer { .. }
             | FilesError::Version { .. }
             | FilesError::ThreadEnded => 2,
         }
@@ -77,16 +86,17 @@ impl FilesError {
             FilesError::Local { action, path, source } => {
                 let inside =
                     base.and_then(|base| path.strip_prefix(base).ok()).filter(|inside| !inside.as_os_str().is_empty());
-                let what =
-                    inside.map_or_else(|| "its folder".to_owned(), |inside| format!("\"{}\"", printable(inside)));
+                let what = inside
+                    .map_or_else(|| "a path of its own".to_owned(), |inside| format!("\"{}\"", printable(inside)));
                 Some(format!("it cannot {action} {what}: {source}; {}", remedy(source)))
             }
             FilesError::Refused(refusal) => Some(refusal.to_string()),
             FilesError::Format(fault) => Some(fault.to_string()),
             FilesError::ThreadEnded => Some("a fault inside farlink".to_owned()),
-            FilesError::RefusedByPeer(_) | FilesError::Version { .. } | FilesError::Stream(_) | FilesError::Closed => {
-                None
-            }
+            FilesError::RefusedByPeer { .. }
+            | FilesError::Version { .. }
+            | FilesError::Stream(_)
+            | FilesError::Closed => None,
         }
     }
 }
@@ -179,7 +189,9 @@ pub(super) fn remedy(error: &io::Error) -> &'static str {
         Some(Errno::IO) => "check the disk (dmesg)",
         Some(Errno::NOENT) => "check the path",
         Some(Errno::NOTDIR | Errno::ISDIR | Errno::EXIST) => "move away what stands there, or choose another folder",
-        Some(Errno::LOOP | Errno::XDEV) => "a symbolic link stands there: move it away, or choose another folder",
+        Some(Errno::LOOP | Errno::XDEV) => {
+            "a symbolic link or another file system is on the way there: move it away, or choose another folder"
+        }
         Some(Errno::NAMETOOLONG) => "shorten the name",
         Some(Errno::NOSYS) => "use Linux 5.6 or later, which has openat2",
         Some(Errno::FBIG) => "choose a file system that holds files of this size, or raise the limit (ulimit -f)",

@@ -1,6 +1,8 @@
 //! Frames: their kinds, their bounds, and reading and writing them. `docs/files-format.md` has the layouts.
 
 use std::io;
+use std::path::Path;
+use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -31,6 +33,9 @@ const TEXT_BYTES: usize = 1024;
 
 /// What is read from the stream at a time, and so allocated before any byte of a frame has come.
 const READ_BYTES: usize = 1 << 16;
+
+/// How long a side that ends a transfer tries to say why, or to hear why the other one does.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 mod kind {
     pub(super) const MANIFEST: u8 = 0x01;
@@ -87,7 +92,7 @@ pub(super) enum Frame {
     /// Every verdict was sent and all is durable.
     Finished,
     /// The side ends the transfer, and why.
-    Refuse(String),
+    Refuse { is_network: bool, reason: String },
 }
 
 impl Frame {
@@ -105,7 +110,7 @@ impl Frame {
             Frame::Claim { .. } => kind::CLAIM,
             Frame::Verdict { .. } => kind::VERDICT,
             Frame::Finished => kind::FINISHED,
-            Frame::Refuse(_) => kind::REFUSE,
+            Frame::Refuse { .. } => kind::REFUSE,
         }
     }
 
@@ -155,7 +160,10 @@ impl Frame {
                     }
                 }
             }
-            Frame::Refuse(message) => frame.put_slice(cut(message)),
+            Frame::Refuse { is_network, reason } => {
+                frame.put_u8(if *is_network { 1 } else { 2 });
+                frame.put_slice(cut(reason));
+            }
         }
         let length = u32::try_from(frame.len() - HEADER_BYTES + behind).expect("frames are far shorter than 4 GiB");
         frame[1..HEADER_BYTES].copy_from_slice(&length.to_be_bytes());
@@ -195,7 +203,14 @@ impl Frame {
                 },
             },
             kind::FINISHED => Frame::Finished,
-            kind::REFUSE => Frame::Refuse(printable_text(&body)),
+            kind::REFUSE => Frame::Refuse {
+                is_network: match body.get_u8() {
+                    1 => true,
+                    2 => false,
+                    _ => return Err(fields),
+                },
+                reason: printable_text(&body),
+            },
             other => return Err(FormatError::Kind(other)),
         })
     }
@@ -214,7 +229,7 @@ const fn body_bounds(kind: u8) -> Option<(usize, usize)> {
         kind::NOTHING => (8, 8),
         kind::CLAIM => (12 + DIGEST_BYTES + 1, 12 + DIGEST_BYTES + 1),
         kind::VERDICT => (5, 5 + TEXT_BYTES),
-        kind::REFUSE => (0, TEXT_BYTES),
+        kind::REFUSE => (1, 1 + TEXT_BYTES),
         _ => return None,
     })
 }
@@ -227,7 +242,8 @@ fn digest(body: &mut Bytes) -> Digest {
 
 /// The text up to [`TEXT_BYTES`], cut between characters.
 fn cut(text: &str) -> &[u8] {
-    &text.as_bytes()[..text.floor_char_boundary(TEXT_BYTES)]
+    let end = (0..=TEXT_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    &text.as_bytes()[..end]
 }
 
 /// Writes the frame; it may stay in the stream's buffer until it is flushed.
@@ -237,6 +253,28 @@ pub(super) async fn write(stream: &mut (impl AsyncWrite + Unpin), frame: &Frame)
         stream.write_all(data).await.map_err(FilesError::Stream)?;
     }
     Ok(())
+}
+
+/// Tells the other side why this one ends the transfer, if it can be told within a short time, and closes the stream.
+pub(super) async fn write_last_words(
+    stream: &mut (impl AsyncWrite + Unpin),
+    error: Option<&FilesError>,
+    base: Option<&Path>,
+) {
+    let is_network = error.is_some_and(|error| error.exit_code() == 1);
+    let refusal = error.and_then(|error| error.for_peer(base)).map(|reason| Frame::Refuse { is_network, reason });
+    let words = async {
+        if let Some(refusal) = &refusal {
+            write(stream, refusal).await?;
+        }
+        stream.shutdown().await.map_err(FilesError::Stream)
+    };
+    // The transfer is decided: whether this succeeds changes nothing. A side that waits for ever would not read it.
+    if error.is_some() {
+        let _ = tokio::time::timeout(LAST_WORDS, words).await;
+    } else {
+        let _ = words.await;
+    }
 }
 
 /// Writes what a stream begins with.
@@ -289,7 +327,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.buffer.advance(HEADER_BYTES);
         let body = self.buffer.split_to(body_bytes).freeze();
         match Frame::decode(kind, body)? {
-            Frame::Refuse(message) => Err(FilesError::RefusedByPeer(message)),
+            Frame::Refuse { is_network, reason } => Err(FilesError::RefusedByPeer { reason, is_network }),
             frame => Ok(frame),
         }
     }

@@ -2,7 +2,7 @@
 
 /// Bounds on what one transfer may bring.
 ///
-/// The manifest is held in memory: at most about four times `manifest_bytes`, beside 8 MiB of buffers.
+/// The manifest is held in memory: at most about 400 bytes for each of `entries` and three times `manifest_bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Sum of the sizes of all files, in bytes.
@@ -38,7 +38,8 @@ impl Default for Limits {
 pub struct ReceiveOptions {
     /// What it takes at most.
     pub limits: Limits,
-    /// Whether a file replaces another one of its name whose bytes differ. If not, that file fails and the others go on.
+    /// Whether a file replaces another one of its name whose bytes differ. If not, that file fails and the others go
+    /// on.
     pub overwrite: bool,
     /// Whether names in one folder may differ by case alone. The receiver's file system must then tell them apart.
     pub case_sensitive: bool,

@@ -303,3 +303,92 @@ impl Decoder {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Entries with parents before children, and names that are unique by their index.
+    fn manifests() -> impl Strategy<Value = Manifest> {
+        let entry = (
+            any::<prop::sample::Index>(),
+            prop::option::of(0..1_u64 << 20),
+            0..=MODE_MASK,
+            any::<i64>(),
+            0..1_000_000_000_u32,
+            "[a-z\u{e0}-\u{f0}]{0,40}",
+        );
+        prop::collection::vec(entry, 0..60).prop_map(|entries| {
+            let mut manifest = Manifest::default();
+            for (parent, size, mode, seconds, nanoseconds, name) in entries {
+                let folders: Vec<Option<u32>> = std::iter::once(None)
+                    .chain(
+                        manifest.iter().filter(|(_, entry)| entry.kind == Kind::Folder).map(|(index, _)| Some(index)),
+                    )
+                    .collect();
+                let name = format!("{}{name}", manifest.len()).into();
+                let kind = size.map_or(Kind::Folder, |size| Kind::File { size });
+                let parent = *parent.get(&folders);
+                manifest.push(Entry { parent, name, kind, mode, modified: Modified { seconds, nanoseconds } }).unwrap();
+            }
+            manifest
+        })
+    }
+
+    fn decode(frames: impl Iterator<Item = Vec<u8>>, entries: u32, bytes: u64) -> Result<Manifest, FilesError> {
+        let mut decoder = Decoder::new(&ReceiveOptions::default());
+        for frame in frames {
+            decoder.frame(&frame)?;
+        }
+        Ok(decoder.finish(entries, bytes)?)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(manifest in manifests()) {
+            let decoded = decode(manifest.encode(), manifest.len(), manifest.total_bytes()).unwrap();
+            prop_assert_eq!(decoded, manifest);
+        }
+
+        /// Whatever comes of changed bytes keeps the rules of paths.
+        #[test]
+        fn changed_bytes_never_panic_nor_lead_out(
+            manifest in manifests(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let mut bytes = manifest.encode().next().unwrap_or_default();
+            for (at, value) in changes {
+                if !bytes.is_empty() {
+                    let at = at.index(bytes.len());
+                    bytes[at] = value;
+                }
+            }
+            let mut decoder = Decoder::new(&ReceiveOptions::default());
+            let _ = decoder.frame(&bytes);
+            for (index, _) in decoder.manifest.iter() {
+                for component in decoder.manifest.path(index).components() {
+                    prop_assert!(matches!(component, std::path::Component::Normal(_)));
+                }
+            }
+        }
+
+        #[test]
+        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
+            let _ = Decoder::new(&ReceiveOptions::default()).frame(&bytes);
+        }
+    }
+
+    #[test]
+    fn long_manifests_are_split_between_entries() {
+        let mut manifest = Manifest::default();
+        for index in 0..3_000 {
+            let name = format!("{index:0200}").into();
+            let modified = Modified { seconds: 0, nanoseconds: 0 };
+            manifest.push(Entry { parent: None, name, kind: Kind::Folder, mode: 0, modified }).unwrap();
+        }
+        let frames: Vec<_> = manifest.encode().collect();
+        assert!(frames.len() > 10 && frames.iter().all(|frame| frame.len() <= MANIFEST_FRAME_BYTES));
+        assert_eq!(decode(frames.into_iter(), 3_000, 0).unwrap(), manifest);
+    }
+}

@@ -1,9 +1,10 @@
 //! Files and folders over one stream of bytes, in order and without loss; a transfer that was cut goes on later.
 //!
-//! [`send_files`] and [`receive_files`] are the two ends. `docs/files-format.md` has every layout; in short, big-endian:
+//! [`send_files`] and [`receive_files`] are the two ends. `docs/files-format.md` has every layout; in short,
+//! big-endian:
 //!
-//! Each side begins with `FARFILES` and a version (u16). Then come frames: kind (u8), length of the body (u32), body. No
-//! frame is longer than 1 MiB and 37 bytes.
+//! Each side begins with `FARFILES` and a version (u16). Then come frames: kind (u8), length of the body (u32), body.
+//! No frame is longer than 1 MiB and 37 bytes.
 //!
 //! | from | frame | body |
 //! |---|---|---|
@@ -17,21 +18,23 @@
 //! | sender | abandon, differs | file (u32), reason |
 //! | receiver | verdict | file (u32), outcome (u8), reason |
 //! | sender, receiver | done, finished | |
-//! | both | refuse | reason: the transfer ends |
+//! | both | refuse | whose fault (u8), reason: the transfer ends |
 //!
-//! **Why in this order.** The manifest has no hashes, so that nothing is read twice: a chunk's hash goes with the chunk,
-//! the file's with its end. To resume, the receiver claims the beginning of a file with the SHA-256 of what its disk has;
-//! the sender reads as much of its own file, and agrees only if the hash is the same. That hash is then also the
-//! beginning of the whole file's. A file that stands under its name is a claim of its whole length. Data begins after one
-//! round trip, and no later round trip is waited for.
+//! **Why in this order.** The manifest has no hashes, so that nothing is read twice: a chunk's hash goes with the
+//! chunk, the file's with its end. To resume, the receiver claims the beginning of a file with the SHA-256 of what its
+//! disk has; the sender reads as much of its own file, and agrees only if the hash is the same. That hash is then also
+//! the beginning of the whole file's. A file that stands under its name is a claim of its whole length. Data begins
+//! after one round trip, and no later round trip is waited for.
 //!
-//! **What survives.** `.farlink-partial` in the receiver's directory has what is incomplete, in the same file system, so
-//! that a complete file gets its name by one rename. Data is fsynced every 64 MB or 2 s, whichever is first.
+//! **What survives.** `.farlink-partial` in the receiver's directory has what is incomplete, in the same file system,
+//! so that a complete file gets its name by one rename. Data is fsynced every 64 MB or 2 s, whichever is first.
 //!
-//! **Memory.** The manifest, at most about four times [`Limits::manifest_bytes`], and less than 16 MB of buffers.
+//! **Memory.** For each entry of the manifest at most about 400 bytes and three times its name, and less than 16 MB of
+//! buffers.
 
 mod beneath;
 mod digest;
+mod directory;
 mod durable;
 mod error;
 mod frame;

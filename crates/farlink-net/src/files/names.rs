@@ -79,8 +79,8 @@ mod tests {
         let refusal = check(&[b'x'; 300], 255).unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "a name of 300 bytes: a name has at most 255 bytes; rename the file on the sending side, or raise the limit \
-             name_bytes"
+            "a name of 300 bytes: a name has at most 255 bytes; rename the file on the sending side, or raise the \
+             limit name_bytes"
         );
     }
 

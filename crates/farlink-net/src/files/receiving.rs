@@ -18,14 +18,11 @@ use super::summary::{Counter, Failure, Progress, Summary};
 /// How often the thread looks whether an fsync is due.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long a side that ends a transfer tries to say why.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-
 /// Receives files and folders into a directory, from a stream whose other end calls [`send_files`](super::send_files).
 /// The directory is made if it does not exist.
 ///
-/// `progress` is called for each file and chunk. Dropping the future ends the transfer; what was received is fsynced, and
-/// a later call goes on from there.
+/// `progress` is called for each file and chunk. Dropping the future ends the transfer; what was received is fsynced,
+/// and a later call goes on from there.
 ///
 /// # Errors
 ///
@@ -37,23 +34,31 @@ pub async fn receive_files<S: AsyncRead + AsyncWrite + Unpin>(
     progress: impl FnMut(Progress),
 ) -> Result<Summary, FilesError> {
     let (reader, mut writer) = tokio::io::split(stream);
-    let received = receive(FrameReader::new(reader), &mut writer, directory, options, progress).await;
-    let last_words = async {
-        if let Some(message) = received.as_ref().err().and_then(|error| error.for_peer(Some(directory))) {
-            let _ = frame::write(&mut writer, &Frame::Refuse(message)).await;
-        }
-        let _ = writer.shutdown().await;
-    };
-    match &received {
-        Ok(_) => last_words.await,
-        // Who sends against the rules may not read either.
-        Err(_) => drop(tokio::time::timeout(LAST_WORDS, last_words).await),
+    let mut frames = FrameReader::new(reader);
+    let mut received = receive(&mut frames, &mut writer, directory, options, progress).await;
+    if let Err(FilesError::Stream(_)) = &received
+        && let Ok(said) = tokio::time::timeout(frame::LAST_WORDS, refusal(&mut frames)).await
+    {
+        // Who refuses closes the stream as well: its words say more than a stream that failed.
+        received = said.map_or(received, Err);
     }
+    frame::write_last_words(&mut writer, received.as_ref().err(), Some(directory)).await;
     received
 }
 
+/// What the other side refused, if it did before its stream ended.
+async fn refusal<R: AsyncRead + Unpin>(frames: &mut FrameReader<R>) -> Option<FilesError> {
+    loop {
+        match frames.next().await {
+            Ok(_) => {}
+            Err(error @ (FilesError::RefusedByPeer { .. } | FilesError::Version { .. })) => return Some(error),
+            Err(_) => return None,
+        }
+    }
+}
+
 async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
-    mut frames: FrameReader<R>,
+    frames: &mut FrameReader<R>,
     writer: &mut W,
     directory: &Path,
     options: &ReceiveOptions,
@@ -61,12 +66,18 @@ async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 ) -> Result<Summary, FilesError> {
     frame::write_preamble(writer).await?;
     writer.flush().await.map_err(FilesError::Stream)?;
-    let manifest = Arc::new(read_manifest(&mut frames, options).await?);
+    let manifest = Arc::new(read_manifest(frames, options).await?);
     let (commands, mut events) = store::start(directory, options.clone(), Arc::clone(&manifest))?;
     let mut transfer = Transfer::new(&manifest, progress);
-    let done = transfer.run(&mut frames, writer, commands, &mut events).await;
-    // The commands are dropped: the thread fsyncs what it has and ends. Then the directory is free for the next transfer.
-    while events.recv().await.is_some() {}
+    let mut done = transfer.run(frames, writer, commands, &mut events).await;
+    // The commands are dropped: the thread fsyncs what it has and ends. Then the directory is free for the next
+    // transfer.
+    while let Some(event) = events.recv().await {
+        // What the thread met in what had come before the stream ended is the cause, and the end of the stream is not.
+        if let (Event::Failed(error), Err(FilesError::Closed | FilesError::Stream(_))) = (event, &done) {
+            done = Err(error);
+        }
+    }
     done?;
     Ok(transfer.summary)
 }

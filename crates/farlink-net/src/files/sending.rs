@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -14,9 +13,6 @@ use super::manifest::{Kind, Manifest};
 use super::source::{self, Answer, Output};
 use super::summary::{Counter, Failure, Named, Progress, Summary};
 use super::tree::Tree;
-
-/// How long a side whose writing failed waits for what the other side wanted to say.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Sends files and folders with everything in them over a stream whose other end calls
 /// [`receive_files`](super::receive_files).
@@ -35,14 +31,7 @@ pub async fn send_files<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<Summary, FilesError> {
     let (reader, mut writer) = tokio::io::split(stream);
     let sent = send(reader, &mut writer, paths, options, progress).await;
-    if let Some(message) = sent.as_ref().err().and_then(|error| error.for_peer(None)) {
-        let _ = frame::write(&mut writer, &Frame::Refuse(message)).await;
-    }
-    // The transfer is decided: whether the stream closes well changes nothing.
-    match &sent {
-        Ok(_) => drop(writer.shutdown().await),
-        Err(_) => drop(tokio::time::timeout(LAST_WORDS, writer.shutdown()).await),
-    }
+    frame::write_last_words(&mut writer, sent.as_ref().err(), None).await;
     sent
 }
 
@@ -70,8 +59,8 @@ async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
             Ok(bytes) => bytes,
             // Who refuses closes the stream as well: its words say more than a stream that failed.
             Err(error @ (FilesError::Stream(_) | FilesError::Closed)) => {
-                return match tokio::time::timeout(LAST_WORDS, listening).await {
-                    Ok(Err(said @ (FilesError::RefusedByPeer(_) | FilesError::Version { .. }))) => Err(said),
+                return match tokio::time::timeout(frame::LAST_WORDS, listening).await {
+                    Ok(Err(said @ (FilesError::RefusedByPeer { .. } | FilesError::Version { .. }))) => Err(said),
                     _ => Err(error),
                 };
             }

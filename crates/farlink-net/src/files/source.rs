@@ -1,8 +1,8 @@
 //! The thread that reads the files to send.
 //!
 //! A thread of its own, because reading and hashing block for as long as a transfer takes: it would occupy a place in
-//! tokio's pool for days, and a runtime that shuts down would wait for it. It hands over at most [`QUEUE`] chunks, so that
-//! a slow stream stops it, and it ends when the other end of a channel is dropped.
+//! tokio's pool for days, and a runtime that shuts down would wait for it. It hands over at most [`QUEUE`] chunks, so
+//! that a slow stream stops it, and it ends when the other end of a channel is dropped.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};

@@ -1,8 +1,8 @@
 //! The thread that owns the receiver's directory.
 //!
 //! A thread of its own, for the reasons of the sender's: hashing, writing and fsync block for long. At most [`QUEUE`]
-//! chunks wait for it, so that a slow disk stops the stream. When nobody gives it commands any more, it fsyncs what it has
-//! and ends.
+//! chunks wait for it, so that a slow disk stops the stream. When nobody gives it commands any more, it fsyncs what it
+//! has and ends.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,17 +12,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, fstatvfs, fsync};
+use rustix::fs::fsync;
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::beneath::{Beneath, Made, restore};
-use super::digest::{Digest, hash_prefix, sha256};
-use super::durable::{self, Kept, Key, Partial, Source};
-use super::error::{FilesError, FormatError, Refusal, is_fatal, remedy};
+use super::beneath::{Made, restore};
+use super::digest::{Digest, sha256};
+use super::directory::{DIFFERS, Directory, Look};
+use super::durable::{Kept, Key, Partial, Source};
+use super::error::{FilesError, FormatError, is_fatal, remedy};
 use super::frame::{Frame, Outcome};
 use super::limits::ReceiveOptions;
-use super::manifest::{Entry, Kind, Manifest};
+use super::manifest::{Kind, Manifest};
 use super::names::WORK_FOLDER;
 
 /// Commands and chunks between the stream and the thread.
@@ -36,10 +37,6 @@ const FLUSH_AFTER: Duration = Duration::from_millis(1_000);
 
 /// Folders that may wait for an fsync, each with an open descriptor.
 const DIRTY_FOLDERS: usize = 64;
-
-/// How long another transfer into the same directory is waited for: one that was dropped ends within this time.
-const LOCK_ATTEMPTS: u32 = 100;
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Files without anything that one answer names, so that answers flow while the thread looks for the next.
 const RUN: u32 = 1_000;
@@ -119,7 +116,7 @@ impl<E: Into<FilesError>> From<E> for Stop {
 /// What there is of a file before it comes.
 enum Held {
     /// The beginning of it in the work folder.
-    Partial(Kept),
+    Partial(Box<Kept>),
     /// A file of its size under its name.
     Existing(Digest),
 }
@@ -129,7 +126,7 @@ enum Current {
     None,
     Receiving {
         index: u32,
-        partial: Partial,
+        partial: Box<Partial>,
     },
     /// The sender says that the file under this name is the same one.
     AlreadyThere {
@@ -143,11 +140,9 @@ enum Current {
 }
 
 struct Store {
-    directory: PathBuf,
+    directory: Directory,
     options: ReceiveOptions,
     manifest: Arc<Manifest>,
-    root: Beneath,
-    work: Beneath,
     events: mpsc::Sender<Event>,
     held: BTreeMap<u32, Held>,
     /// Which entries have a verdict, or get one at the next flush.
@@ -169,25 +164,12 @@ impl Store {
         manifest: Arc<Manifest>,
         events: mpsc::Sender<Event>,
     ) -> Result<Self, Stop> {
-        std::fs::create_dir_all(&directory).map_err(|error| FilesError::local("make the folder", &directory, error))?;
-        let root =
-            Beneath::root(&directory).map_err(|error| FilesError::local("open the folder", &directory, error))?;
-        lock(&root, &directory, &events)?;
-        let work_path = directory.join(WORK_FOLDER);
-        let work = root.make_folder(Path::new(WORK_FOLDER)).and_then(|made| {
-            if made == Made::New {
-                fsync(root.as_fd())?;
-            }
-            root.inner(Path::new(WORK_FOLDER))
-        });
-        let work = work.map_err(|error| FilesError::local("make the folder", &work_path, error))?;
+        let directory = Directory::open(directory, &|| !events.is_closed())?.ok_or(Stop::Unwanted)?;
         let has_verdict = vec![false; manifest.len() as usize];
         Ok(Store {
             directory,
             options,
             manifest,
-            root,
-            work,
             events,
             held: BTreeMap::new(),
             has_verdict,
@@ -208,7 +190,10 @@ impl Store {
             let done = self.obey(command);
             if done.is_err() {
                 // What is there is kept whatever happened; the first error is the one to tell.
-                let _ = self.sync();
+                if let Current::Receiving { partial, .. } = &mut self.current {
+                    let _ = partial.keep(&self.directory.work);
+                }
+                let _ = self.flush();
             }
             done?;
         }
@@ -222,10 +207,12 @@ impl Store {
     /// Makes the folders and tells the sender what is there of each file.
     fn answer_all(&mut self) -> Result<(), Stop> {
         let manifest = Arc::clone(&self.manifest);
+        let events = self.events.clone();
+        let go_on = move || !events.is_closed();
         let (mut first, mut count) = (0, 0);
         let mut missing_bytes = 0_u64;
         for (index, entry) in manifest.iter() {
-            if self.events.is_closed() {
+            if !go_on() {
                 return Err(Stop::Unwanted);
             }
             let path = manifest.path(index);
@@ -237,18 +224,20 @@ impl Store {
                     Ok(()) => continue,
                     Err(error) => Some(self.failure(index, "make the folder", error)?),
                 },
-                Kind::File { size } => match self.look(index, &path, entry, size) {
-                    Ok(Look::Nothing) => {
-                        missing_bytes = missing_bytes.saturating_add(size);
-                        None
+                Kind::File { size } => {
+                    let source = Source { size, modified: entry.modified };
+                    match self.directory.look(&path, &source, self.options.overwrite, &go_on) {
+                        Ok(look) => {
+                            let answer = self.answer(index, size, look);
+                            let length = if let Some(Frame::Claim { length, .. }) = answer { length } else { 0 };
+                            if !self.has_verdict[index as usize] {
+                                missing_bytes = missing_bytes.saturating_add(size - length);
+                            }
+                            answer
+                        }
+                        Err(error) => Some(self.failure(index, "look for the file", error)?),
                     }
-                    Ok(Look::Claim { length, sha256, only }) => {
-                        missing_bytes = missing_bytes.saturating_add(size - length);
-                        Some(Frame::Claim { index, length, sha256, only })
-                    }
-                    Ok(Look::InTheWay(reason)) => Some(self.failed_frame(index, reason)),
-                    Err(error) => Some(self.failure(index, "look for", error)?),
-                },
+                }
             };
             if answer.is_some() || count == RUN {
                 if count > 0 {
@@ -269,70 +258,31 @@ impl Store {
         if count > 0 {
             self.say(Frame::Nothing { first, count })?;
         }
-        self.check_space(missing_bytes)
+        Ok(self.directory.check_space(missing_bytes)?)
     }
 
     fn make_folder(&mut self, path: &Path) -> io::Result<()> {
-        if self.root.make_folder(path)? == Made::New {
-            return self.mark_dirty(path.parent().unwrap_or(Path::new("")));
+        match self.directory.make_folder(path)? {
+            Made::New => self.mark_dirty(path.parent().unwrap_or(Path::new(""))),
+            Made::Stood => Ok(()),
         }
-        // An earlier transfer may have given it a mode that lets nothing in; the manifest's mode comes back at the end.
-        let folder = self.root.folder(path)?;
-        let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode);
-        if !mode.contains(Mode::RWXU) {
-            fchmod(&folder, (mode | Mode::RWXU) & (Mode::RWXU | Mode::RWXG | Mode::RWXO))?;
-        }
-        Ok(())
     }
 
-    /// What there is of a file.
-    fn look(&mut self, index: u32, path: &Path, entry: &Entry, size: u64) -> io::Result<Look> {
-        let events = self.events.clone();
-        let go_on = move || !events.is_closed();
-        let existing = self.root.stat(path)?;
-        if let Some(stat) = &existing
-            && FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
-        {
-            return Ok(Look::InTheWay("something of this name that is no file stands there; move it away".to_owned()));
-        }
-        let same_size = existing.as_ref().is_some_and(|stat| u64::try_from(stat.st_size) == Ok(size));
-        if existing.is_some() && !same_size && !self.options.overwrite {
-            return Ok(Look::InTheWay(DIFFERS.to_owned()));
-        }
-        let key = Key::new(path);
-        if existing.is_none() || self.options.overwrite {
-            let source = Source { size, modified: entry.modified };
-            if let Some(kept) = durable::find(&self.work, &key, &source, &go_on)? {
-                let look = Look::Claim { length: kept.length, sha256: kept.hasher.digest(), only: false };
+    /// What the sender is told of a file; `None` for nothing. What is there is kept in mind.
+    fn answer(&mut self, index: u32, size: u64, look: Look) -> Option<Frame> {
+        match look {
+            Look::Nothing => None,
+            Look::Partial(kept) => {
+                let (length, sha256) = (kept.length, kept.hasher.digest());
                 self.held.insert(index, Held::Partial(kept));
-                return Ok(look);
+                Some(Frame::Claim { index, length, sha256, only: false })
             }
-        }
-        if same_size {
-            let file = self.root.file(path, OFlags::RDONLY)?;
-            if let Some(hasher) = hash_prefix(file, size, &go_on)? {
-                let sha256 = hasher.digest();
+            Look::Existing(sha256) => {
                 self.held.insert(index, Held::Existing(sha256));
-                return Ok(Look::Claim { length: size, sha256, only: !self.options.overwrite });
+                Some(Frame::Claim { index, length: size, sha256, only: !self.options.overwrite })
             }
+            Look::InTheWay(reason) => Some(self.failed_frame(index, reason.to_owned())),
         }
-        Ok(Look::Nothing)
-    }
-
-    /// Refuses what cannot fit, before any of it is sent.
-    fn check_space(&self, missing_bytes: u64) -> Result<(), Stop> {
-        let Ok(disk) = fstatvfs(self.work.as_fd()) else { return Ok(()) };
-        let blocks = if rustix::process::geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
-        let free_bytes = blocks.saturating_mul(disk.f_frsize);
-        if missing_bytes <= free_bytes {
-            return Ok(());
-        }
-        Err(Refusal::new(
-            format!("{missing_bytes} bytes to receive"),
-            format!("the disk has {free_bytes} bytes free"),
-            "free space on the receiving side, or send less",
-        )
-        .into())
     }
 
     fn obey(&mut self, command: Command) -> Result<(), Stop> {
@@ -351,9 +301,9 @@ impl Store {
             Command::Tick => {
                 let now = Instant::now();
                 if let Current::Receiving { partial, .. } = &mut self.current
-                    && let Err(error) = partial.sync_if_due(&self.work, now)
+                    && let Err(error) = partial.sync_if_due(&self.directory.work, now)
                 {
-                    return Err(self.work_error(error).into());
+                    return Err(self.directory.work_error(error).into());
                 }
                 match self.placed_since {
                     Some(since) if now.saturating_duration_since(since) >= FLUSH_AFTER => self.flush(),
@@ -364,8 +314,8 @@ impl Store {
         }
     }
 
-    /// Checks that the sender may begin or give up this file now: files come in the order of the manifest, and each that
-    /// has no verdict comes.
+    /// Checks that the sender may begin or give up this file now: files come in the order of the manifest, and each
+    /// that has no verdict comes.
     fn expect(&mut self, index: u32, frame: &Frame) -> Result<(), FormatError> {
         if !matches!(self.current, Current::None) || self.next_expected() != Some(index) {
             return Err(FormatError::Order(frame.kind()));
@@ -393,14 +343,15 @@ impl Store {
                 self.current = Current::AlreadyThere { index, sha256 };
                 return Ok(());
             }
-            Some(Held::Partial(kept)) if offset == kept.length => Some(kept),
+            Some(Held::Partial(kept)) if offset == kept.length => Some(*kept),
             Some(Held::Existing(_)) if !self.options.overwrite => return Err(FormatError::Order(frame.kind()).into()),
             _ if offset == 0 => None,
             _ => return Err(FormatError::Fields(frame.kind()).into()),
         };
         let key = Key::new(&self.manifest.path(index));
-        let partial = Partial::begin(&self.work, key, source, kept).map_err(|error| self.work_error(error))?;
-        self.current = Current::Receiving { index, partial };
+        let partial = Partial::begin(&self.directory.work, key, source, kept)
+            .map_err(|error| self.directory.work_error(error))?;
+        self.current = Current::Receiving { index, partial: Box::new(partial) };
         Ok(())
     }
 
@@ -417,12 +368,12 @@ impl Store {
         if sha256(data) != *sha {
             return Err(FormatError::Damaged.into());
         }
-        match partial.append(&self.work, data, sha, Instant::now()) {
+        match partial.append(&self.directory.work, data, sha, Instant::now()) {
             Ok(()) => Ok(()),
-            Err(error) if is_fatal(&error) => Err(self.work_error(error).into()),
+            Err(error) if is_fatal(&error) => Err(self.directory.work_error(error).into()),
             Err(error) => {
                 self.current = Current::Failed { index };
-                let frame = self.failure(index, "write", error)?;
+                let frame = self.failure(index, "write the file", error)?;
                 self.say(frame)
             }
         }
@@ -438,8 +389,8 @@ impl Store {
                     return Err(FormatError::Fields(kind).into());
                 }
                 // A transfer that was killed right behind the rename left its log.
-                let removed = Key::new(&self.manifest.path(index)).remove(&self.work);
-                removed.map_err(|error| self.work_error(error))?;
+                let removed = Key::new(&self.manifest.path(index)).remove(&self.directory.work);
+                removed.map_err(|error| self.directory.work_error(error))?;
                 self.has_verdict[index as usize] = true;
                 self.say(Frame::Verdict { index, outcome: Outcome::AlreadyThere })
             }
@@ -448,11 +399,11 @@ impl Store {
                 Err(FormatError::Order(kind).into())
             }
             Current::Receiving { index, partial } if partial.digest() != *sha256 => {
-                let removed = partial.key().remove(&self.work);
-                removed.map_err(|error| self.work_error(error))?;
+                let removed = partial.key().remove(&self.directory.work);
+                removed.map_err(|error| self.directory.work_error(error))?;
                 self.fail(index, "its SHA-256 is not that of the sender's file; send it again".to_owned())
             }
-            Current::Receiving { index, partial } => self.place(index, partial),
+            Current::Receiving { index, partial } => self.place(index, *partial),
         }
     }
 
@@ -460,13 +411,16 @@ impl Store {
     fn place(&mut self, index: u32, mut partial: Partial) -> Result<(), Stop> {
         let path = self.manifest.path(index);
         let mode = self.manifest.get(index).map_or(0o600, |entry| entry.mode);
-        partial.complete(&self.work, mode).map_err(|error| self.work_error(error))?;
+        partial.complete(&self.directory.work, mode).map_err(|error| self.directory.work_error(error))?;
         let key = partial.key().clone();
         drop(partial);
         let parent = path.parent().unwrap_or(Path::new(""));
         let name = key.data.as_os_str();
-        let placed =
-            self.root.place(&self.work, name, &path, self.options.overwrite).and_then(|()| self.mark_dirty(parent));
+        let placed = self
+            .directory
+            .root
+            .place(&self.directory.work, name, &path, self.options.overwrite)
+            .and_then(|()| self.mark_dirty(parent));
         match placed {
             Ok(()) => {
                 self.has_verdict[index as usize] = true;
@@ -476,7 +430,7 @@ impl Store {
             }
             Err(error) if Errno::from_io_error(&error) == Some(Errno::EXIST) => self.fail(index, DIFFERS.to_owned()),
             Err(error) => {
-                let frame = self.failure(index, "place", error)?;
+                let frame = self.failure(index, "place the file", error)?;
                 self.say(frame)
             }
         }
@@ -485,7 +439,7 @@ impl Store {
     fn abandon(&mut self, index: u32, reason: String) -> Result<(), Stop> {
         match std::mem::replace(&mut self.current, Current::None) {
             Current::Receiving { index: current, mut partial } if current == index => {
-                partial.sync(&self.work).map_err(|error| self.work_error(error))?;
+                partial.sync(&self.directory.work).map_err(|error| self.directory.work_error(error))?;
             }
             Current::AlreadyThere { index: current, .. } if current == index => {}
             Current::Failed { index: current } if current == index => return Ok(()),
@@ -504,9 +458,7 @@ impl Store {
     /// Fsyncs what is there, for a transfer that goes on later.
     fn sync(&mut self) -> Result<(), Stop> {
         if let Current::Receiving { partial, .. } = &mut self.current {
-            partial
-                .sync(&self.work)
-                .map_err(|error| FilesError::local("write", &self.directory.join(WORK_FOLDER), error))?;
+            partial.sync(&self.directory.work).map_err(|error| self.directory.work_error(error))?;
         }
         self.flush()
     }
@@ -514,12 +466,13 @@ impl Store {
     /// Fsyncs the folders in which files were placed, and says so.
     fn flush(&mut self) -> Result<(), Stop> {
         for (path, folder) in std::mem::take(&mut self.dirty) {
-            fsync(folder).map_err(|error| FilesError::local("fsync the folder", &self.directory.join(path), error))?;
+            fsync(folder)
+                .map_err(|error| FilesError::local("fsync the folder", &self.directory.path.join(path), error))?;
         }
         self.placed_since = None;
         let placed = std::mem::take(&mut self.placed);
         for (_, key) in &placed {
-            key.remove(&self.work).map_err(|error| self.work_error(error))?;
+            key.remove(&self.directory.work).map_err(|error| self.directory.work_error(error))?;
         }
         for (index, _) in placed {
             self.say(Frame::Verdict { index, outcome: Outcome::Placed })?;
@@ -540,7 +493,7 @@ impl Store {
             if entry.kind != Kind::Folder || self.has_verdict[index as usize] {
                 continue;
             }
-            let restored = self.root.folder(&manifest.path(index)).and_then(|folder| {
+            let restored = self.directory.root.folder(&manifest.path(index)).and_then(|folder| {
                 restore(&folder, entry.mode, entry.modified)?;
                 Ok(fsync(&folder)?)
             });
@@ -550,14 +503,14 @@ impl Store {
             }
         }
         // It stays when it has files of other transfers.
-        let _ = self.root.remove_folder(Path::new(WORK_FOLDER));
-        let _ = fsync(self.root.as_fd());
+        let _ = self.directory.root.remove_folder(Path::new(WORK_FOLDER));
+        let _ = fsync(self.directory.root.as_fd());
         self.say(Frame::Finished)
     }
 
     fn mark_dirty(&mut self, folder: &Path) -> io::Result<()> {
         if !self.dirty.contains_key(folder) {
-            self.dirty.insert(folder.to_owned(), self.root.folder(folder)?);
+            self.dirty.insert(folder.to_owned(), self.directory.root.folder(folder)?);
         }
         Ok(())
     }
@@ -578,43 +531,9 @@ impl Store {
             return Err(Stop::Unwanted);
         }
         if is_fatal(&error) {
-            return Err(FilesError::local(action, &self.directory.join(self.manifest.path(index)), error).into());
+            return Err(FilesError::local(action, &self.directory.path.join(self.manifest.path(index)), error).into());
         }
-        let reason = format!("the receiver cannot {action} it: {error}; {}", remedy(&error));
+        let reason = format!("the receiver cannot {action}: {error}; {}", remedy(&error));
         Ok(self.failed_frame(index, reason))
     }
-
-    fn work_error(&self, error: io::Error) -> FilesError {
-        FilesError::local("write", &self.directory.join(WORK_FOLDER), error)
-    }
-}
-
-/// Why a file that exists is not replaced, and what to do.
-const DIFFERS: &str = "another file of this name exists on the receiving side; move it away, or receive with overwrite";
-
-/// What there is of a file, for the sender.
-enum Look {
-    Nothing,
-    Claim { length: u64, sha256: Digest, only: bool },
-    InTheWay(String),
-}
-
-/// Keeps other transfers out of the directory until the descriptor is closed, also by a kill.
-fn lock(root: &Beneath, directory: &Path, events: &mpsc::Sender<Event>) -> Result<(), Stop> {
-    for _ in 0..LOCK_ATTEMPTS {
-        if events.is_closed() {
-            return Err(Stop::Unwanted);
-        }
-        match flock(root.as_fd(), FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
-            Err(error) => return Err(FilesError::local("lock the folder", directory, error).into()),
-        }
-    }
-    Err(Refusal::new(
-        "a second transfer into this folder",
-        "a folder receives one transfer at a time",
-        "wait until the other one ends, or receive into another folder",
-    )
-    .into())
 }

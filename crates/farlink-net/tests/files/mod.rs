@@ -2,6 +2,7 @@
 
 mod hostile;
 mod local;
+mod processes;
 mod resume;
 mod round_trip;
 mod support;

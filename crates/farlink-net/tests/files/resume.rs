@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use farlink_net::files::{ReceiveOptions, SendOptions, WORK_FOLDER, receive_files, send_files};
+use farlink_net::files::{FilesError, ReceiveOptions, SendOptions, WORK_FOLDER, receive_files, send_files};
 
 use super::support::{Ends, Fate, Place, Random, contents, total_bytes, transfer, transfer_with};
 
@@ -143,7 +143,8 @@ async fn damage_on_the_way_is_found() {
     place.write("file", Random(7).bytes(500_000));
     let fate = Fate { changes: vec![(300_000, 1)], ..Fate::default() };
     let ends = cut_transfer(&place, (fate, Fate::default())).await;
-    let error = ends.received.unwrap_err();
+    let (told, error) = (ends.sent.unwrap_err(), ends.received.unwrap_err());
+    assert!(matches!(told, FilesError::RefusedByPeer { .. }) && told.exit_code() == 1, "{told}");
     assert!(error.to_string().contains("a chunk whose bytes are not those of its SHA-256"), "{error}");
     assert_eq!(error.exit_code(), 1);
     transfer(&place.source, &place.directory).await.summaries();

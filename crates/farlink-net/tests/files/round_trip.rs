@@ -47,7 +47,7 @@ fn make(place: &Place, entries: &[RandomEntry], seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
     #[test]
     fn random_trees_arrive(
@@ -60,7 +60,8 @@ proptest! {
         let fates = (Fate { split: splits.0, ..Fate::default() }, Fate { split: splits.1, ..Fate::default() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let ends = runtime.block_on(transfer_with(
-            std::slice::from_ref(&place.source), &place.directory, &SendOptions::default(), &ReceiveOptions::default(), fates,
+            std::slice::from_ref(&place.source), &place.directory, &SendOptions::default(), &ReceiveOptions::default(),
+            fates,
         ));
 
         let total = total_bytes(&contents(&place.source));

@@ -122,7 +122,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bad<S> {
         if let Some(cut_at) = this.fate.cut_at {
             if this.written >= cut_at {
                 this.stream = None;
-                this.reader.take().map(Waker::wake);
+                if let Some(reader) = this.reader.take() {
+                    reader.wake();
+                }
             }
             most = most.min(cut_at.saturating_sub(this.written));
         }
@@ -204,8 +206,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// In memory where there is such a file system: hundreds of transfers fsync thousands of files.
     pub(crate) fn new() -> Self {
-        let both = tempfile::tempdir().unwrap();
+        Place::within(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    pub(crate) fn on_disk() -> Self {
+        Place::within(tempfile::tempdir().unwrap())
+    }
+
+    fn within(both: tempfile::TempDir) -> Self {
         let (source, directory) = (both.path().join("source"), both.path().join("directory"));
         fs::create_dir(&source).unwrap();
         fs::create_dir(&directory).unwrap();
@@ -232,8 +242,11 @@ impl Place {
     }
 }
 
-pub(crate) fn names(tree: &BTreeMap<PathBuf, Found>) -> Vec<(PathBuf, Option<usize>, u32, (i64, i64))> {
-    tree.iter()
-        .map(|(path, found)| (path.clone(), found.content.as_ref().map(Vec::len), found.mode, found.modified))
-        .collect()
+/// The tree without what is in its files, for messages.
+fn names(tree: &BTreeMap<PathBuf, Found>) -> Vec<String> {
+    let line = |(path, found): (&PathBuf, &Found)| {
+        let bytes = found.content.as_ref().map(Vec::len);
+        format!("{} {bytes:?} {:o} {:?}", path.display(), found.mode, found.modified)
+    };
+    tree.iter().map(line).collect()
 }
