@@ -32,6 +32,8 @@
 //! **Memory.** For each entry of the manifest at most about 400 bytes and three times its name, and less than 16 MB of
 //! buffers.
 
+#![expect(clippy::disallowed_methods, reason = "data is fsynced as real time passes")]
+
 mod beneath;
 mod digest;
 mod directory;
