@@ -47,7 +47,8 @@ const CATCH_UP: Time = Time::from_millis(5);
 pub enum Trust {
     /// Those of these keys.
     Keys(BTreeSet<PublicKey>),
-    /// Everybody's. A session then says who the peer is, and nothing else.
+    /// Everybody's. A session then says who the peer is, and nothing else. Early packets stay closed, as the counters of everybody
+    /// cannot be kept.
     Anyone,
 }
 
@@ -512,11 +513,10 @@ impl Mux {
             algorithm: preferred(),
         };
         let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
-        if let Some(checked) = Checked::read(&HelloMac::to(peer), &begun.1) {
-            self.asked.insert(checked.code, own_id);
-        }
+        let code = Checked::read(&HelloMac::to(peer), &begun.1).expect("it was just written").code;
+        self.asked.insert(code, own_id);
         let sizes = (self.full_packet(), self.moved);
-        let mut session = Session::calling(own_id, *peer, route, begun, &initiation, sizes);
+        let mut session = Session::calling((own_id, code), *peer, route, begun, &initiation, sizes);
         session.last_opened = now;
         self.sessions.insert(own_id, session);
         Ok(own_id)
@@ -562,7 +562,7 @@ impl Mux {
         if let Some(peer_id) = session.peer_id {
             self.by_peer_id.insert(peer_id, id);
         }
-        self.asked.retain(|_, of| *of != id);
+        self.asked.remove(&session.code);
         Some(id)
     }
 
@@ -626,7 +626,8 @@ impl Mux {
         };
         let (peer, initiation) = (responder.peer, responder.initiation.clone());
         // A counter that cannot be kept opens nothing early: the handshake still shows that the peer is there.
-        let takes_early = self.counters.take(&peer, initiation.counter, &mut *self.store).unwrap_or(false);
+        let takes_early = matches!(self.config.trust, Trust::Keys(_))
+            && self.counters.take(&peer, initiation.counter, &mut *self.store).unwrap_or(false);
         self.counts.repeated_hellos += u64::from(!takes_early);
         let own_id = self.new_id();
         let response = Response {
@@ -637,7 +638,8 @@ impl Mux {
         };
         let answered = responder.answer(&response);
         let sizes = (self.full_packet(), self.config.idle, self.moved);
-        let mut session = Session::answering(now, own_id, peer, route, &initiation, &response, answered, sizes);
+        let mut session =
+            Session::answering(now, (own_id, checked.code), peer, route, &initiation, &response, answered, sizes);
         session.on_repeated_initiation(bytes);
         self.answered.insert(checked.code, own_id);
         self.by_peer_id.insert(initiation.connection_id, own_id);
@@ -751,8 +753,8 @@ impl Mux {
         for place in session.connections.places() {
             self.events.push_back((ConnectionId { session: id, place }, Event::Aborted(why)));
         }
-        self.answered.retain(|_, of| *of != id);
-        self.asked.retain(|_, of| *of != id);
+        self.answered.remove(&session.code);
+        self.asked.remove(&session.code);
         if let Some(peer_id) = session.peer_id {
             self.by_peer_id.remove(&peer_id);
         }

@@ -35,6 +35,8 @@ const CHALLENGE_INTERVAL: Time = Time::from_millis(250);
 pub(super) struct Session {
     /// The id of packets to this side.
     pub(super) own_id: u32,
+    /// The code of the initiation, by which it is recognised.
+    pub(super) code: Mac,
     /// That of packets to the peer, once it is known.
     pub(super) peer_id: Option<u32>,
     pub(super) peer: PublicKey,
@@ -97,7 +99,7 @@ pub(super) struct Like {
 impl Session {
     /// A session that this side begins.
     pub(super) fn calling(
-        own_id: u32,
+        (own_id, code): (u32, Mac),
         peer: PublicKey,
         route: Route,
         (initiator, content): (Initiator, Vec<u8>),
@@ -107,6 +109,7 @@ impl Session {
         let early = SealingKey::new(initiation.algorithm, initiation.early.clone());
         Session {
             own_id,
+            code,
             peer_id: None,
             peer,
             route,
@@ -132,7 +135,7 @@ impl Session {
     #[expect(clippy::too_many_arguments, reason = "a handshake has as many results")]
     pub(super) fn answering(
         now: Time,
-        own_id: u32,
+        (own_id, code): (u32, Mac),
         peer: PublicKey,
         route: Route,
         initiation: &Initiation,
@@ -146,6 +149,7 @@ impl Session {
         });
         Session {
             own_id,
+            code,
             peer_id: Some(initiation.connection_id),
             peer,
             route,

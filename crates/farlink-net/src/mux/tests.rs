@@ -365,3 +365,28 @@ fn no_answer_to_a_stranger_is_longer_than_the_question() {
 fn net_cookie() -> Vec<u8> {
     CookieSeal::of(&StaticKey::generate().public()).seal(&[0; MAC_BYTES], &[0; MAC_BYTES])
 }
+
+/// With early packets closed, all goes out again under the keys of the whole handshake.
+#[test]
+fn a_host_that_trusts_anyone_opens_no_early_packets() {
+    let mut net = Net::new(0.1, 1);
+    let key = net.hosts[1].config.key.clone();
+    let config_of_all = MuxConfig { trust: Trust::Anyone, ..MuxConfig::new(key) };
+    net.hosts[1] = Mux::new(config_of_all, Box::new(MemoryCounters::default()), unix_us).unwrap();
+    net.hosts[1].listen(PORT, &config(), AcceptorLimits::default()).unwrap();
+    let id = net.connect();
+    net.write(id, &content(20_000));
+    net.run_until(net.now + DELAY + Time::from_millis(40));
+    assert!(net.read.is_empty());
+    net.run_for(5);
+    assert!(net.read == content(20_000), "{}", net.read.len());
+}
+
+#[test]
+fn sizes_of_packets_have_bounds() {
+    for packet_bytes in [0, 1199, 9001] {
+        let config = MuxConfig { packet_bytes, ..MuxConfig::new(StaticKey::generate()) };
+        let error = Mux::new(config, Box::new(MemoryCounters::default()), unix_us).unwrap_err();
+        assert!(error.to_string().contains(&packet_bytes.to_string()), "{error}");
+    }
+}
