@@ -1,11 +1,11 @@
-//! AeroTP over a way back that is a thousand times slower than the way forward. `[M1]`, `[M2]`
+//! AeroTP over a way back that is a thousand times slower than the way forward, or slower still. `[M1]`, `[M2]`, `[P18]`
 
 use farlink_core::trace::MemoryTraces;
 use farlink_sim::engine::{FlowResult, NoTrace, simulate};
 use farlink_sim::resolve;
 use serde_json::{Value, json};
 
-use crate::common::expanded;
+use crate::common::{bottleneck, expanded, real, run};
 
 const FORWARD_BPS: f64 = 1e7;
 const WARM_UP_S: f64 = 60.0;
@@ -62,4 +62,15 @@ fn a_learnt_rate_does_not_take_acknowledgements_for_data_that_wait() {
         println!("{keys}: {goodput:.3}");
         assert!(goodput >= least, "{keys}: {goodput}");
     }
+}
+
+/// Acknowledgements that are half a minute late: the rate grew to 17 times the link meanwhile, and 0.91 of all packets were lost in the second
+/// minute.
+#[test]
+fn a_learnt_rate_does_not_outrun_its_acknowledgements() {
+    let mut scenario = bottleneck(&[json!({ "kind": "aerotp", "alone": false, "coded": {} })], 0.025, 41, 0.0);
+    scenario["hop"]["wan"]["return"] = json!({ "rate_bps": 1e3 });
+    let rows = run(&scenario, 1).rows;
+    let (sent, lost) = (real(&rows, "sent_bytes")[0] * 8.0 / FORWARD_BPS / 60.0, real(&rows, "loss_fraction")[0]);
+    assert!(sent < 1.5 && lost < 0.3, "{sent} of the link, {lost} lost");
 }

@@ -35,7 +35,7 @@ impl<D: Payload> Connection<D> {
                     outcomes.is_wanted = self.rate.wants_outcomes();
                     self.rate.on_outcomes(now, outcomes);
                 }
-                let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
+                let answer = Answer { echo, round_trip, waited, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
                 let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());
                 self.window_requests.on_window(now, u64::from(mack.window), left, rate);

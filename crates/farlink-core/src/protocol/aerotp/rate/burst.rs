@@ -160,7 +160,18 @@ mod tests {
         let now = Time::from_secs(1) + WAY.times(2) + after;
         let round_trip = now.since(sent[packets - 1]);
         let (echo, arrived_bytes) = (ticks(sent[packets - 1]), packets as u64 * DATA);
-        (now, Answer { echo, round_trip, held: Time::ZERO, marked: 0, arrived_bytes, has_gaps: false })
+        (
+            now,
+            Answer {
+                echo,
+                round_trip,
+                waited: Time::ZERO,
+                held: Time::ZERO,
+                marked: 0,
+                arrived_bytes,
+                has_gaps: false,
+            },
+        )
     }
 
     fn tell(burst: &mut FirstBurst, (now, answer): (Time, Answer)) -> Option<Dispersion> {

@@ -26,17 +26,19 @@ pub(super) struct Floor {
     reno: f64,
     /// When the latest reduction was made, in ticks: packets sent earlier do not cause another one.
     reduced: u64,
+    /// Its round trip over the time after which its losses show.
+    share: f64,
     /// Parts of losses of its packets that are not a loss yet.
     lost: f64,
 }
 
-instants! { Floor: ; ticks: reduced; fixed: beta, window, most, k, since, reno, lost }
+instants! { Floor: ; ticks: reduced; fixed: beta, window, most, k, since, reno, share, lost }
 
 impl Floor {
     /// `packets` is its first window.
     pub(super) fn new(beta: f64, packets: f64) -> Self {
         let window = packets.max(LEAST_WINDOW);
-        Floor { beta, window, most: window, k: 0.0, since: 0.0, reno: window, reduced: 0, lost: 0.0 }
+        Floor { beta, window, most: window, k: 0.0, since: 0.0, reno: window, reduced: 0, share: 1.0, lost: 0.0 }
     }
 
     /// Its window in packets.
@@ -44,9 +46,11 @@ impl Floor {
         self.window
     }
 
-    /// Time has passed in which the rate was used.
-    pub(super) fn advance(&mut self, time: Time, round_trip: Time) {
-        let round_trip_s = round_trip.as_secs_f64().max(1e-4);
+    /// Time has passed in which the rate was used. Losses show after `feedback`, a round trip or more: a flow with a round trip of that length
+    /// has a window as much longer at the same rate, and this one grows by as much less. `[P18]`
+    pub(super) fn advance(&mut self, time: Time, round_trip: Time, feedback: Time) {
+        self.share = (round_trip.as_secs_f64() / feedback.as_secs_f64().max(1e-4)).min(1.0);
+        let round_trip_s = feedback.as_secs_f64().max(1e-4);
         let mut left = time.as_secs_f64().min(64.0 * round_trip_s);
         while left > 0.0 {
             let step = left.min(round_trip_s / 4.0);
@@ -58,10 +62,10 @@ impl Floor {
     fn step(&mut self, seconds: f64, round_trip_s: f64) {
         self.since += seconds;
         // Additive increase that gives Reno's average window (RFC 9438, section 4.3).
-        self.reno += 3.0 * (1.0 - self.beta) / (1.0 + self.beta) * seconds / round_trip_s;
+        self.reno += 3.0 * (1.0 - self.beta) / (1.0 + self.beta) * self.share * seconds / round_trip_s;
         // The curve a round trip ahead, and no more than half of the window in a round trip (RFC 9438, section 4.2).
         let ahead = self.since + round_trip_s - self.k;
-        let target = (C * ahead * ahead * ahead + self.most).clamp(self.window, 1.5 * self.window);
+        let target = (C * self.share * ahead * ahead * ahead + self.most).clamp(self.window, 1.5 * self.window);
         self.window += (target - self.window) * (seconds / round_trip_s).min(1.0);
         self.window = self.window.max(self.reno);
     }
@@ -77,11 +81,16 @@ impl Floor {
         }
     }
 
+    /// It is as at the beginning, with a window of so many packets.
+    pub(super) fn begin_again(&mut self, now: u64, packets: f64) {
+        *self = Floor { reduced: now, share: self.share, ..Floor::new(self.beta, packets) };
+    }
+
     fn reduce(&mut self, now: u64) {
         // Fast convergence (RFC 9438, section 4.7).
         self.most = if self.window < self.most { self.window * (1.0 + self.beta) / 2.0 } else { self.window };
         self.window = (self.beta * self.window).max(LEAST_WINDOW);
-        self.k = libm::cbrt((self.most - self.window).max(0.0) / C);
+        self.k = libm::cbrt((self.most - self.window).max(0.0) / (C * self.share));
         (self.since, self.reno, self.reduced) = (0.0, self.window, now);
     }
 }

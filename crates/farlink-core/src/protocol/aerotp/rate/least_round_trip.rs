@@ -66,6 +66,6 @@ impl LeastRoundTrip {
 }
 
 /// Largest queueing delay that does not count as congestion.
-fn tolerated(round_trip: Time) -> Time {
+pub(super) fn tolerated(round_trip: Time) -> Time {
     Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).min(Time::from_millis(100))
 }

@@ -15,6 +15,7 @@ mod learnt;
 mod least_round_trip;
 mod margin;
 mod outcomes;
+mod overload;
 mod packets;
 mod phases;
 mod silence;
@@ -73,6 +74,8 @@ pub(super) struct Answer {
     pub(super) echo: u64,
     /// The round-trip time of that segment, without the time for which the receiver held it.
     pub(super) round_trip: Time,
+    /// How long the acknowledgement waited on the way back, which the round trip leaves out. `[M1]`
+    pub(super) waited: Time,
     /// How long the receiver held it.
     pub(super) held: Time,
     /// Congestion marks so far; wraps.
@@ -148,15 +151,14 @@ impl Rate {
                 Control::Learnt(learnt) => learnt.on_outcome(now, sent, f64::from(arrived)),
                 Control::Watched(breaker) => breaker.on_outcome(sent, f64::from(arrived)),
             }
-            if let Some(silence) = &mut self.silence {
-                silence.on_outcome(f64::from(arrived));
-            }
         }
-        if let (Control::Learnt(learnt), Some(silence), Some(ReportTimes { timeout, spacing })) =
-            (&mut self.control, &mut self.silence, outcomes.take_report())
+        if let (Control::Learnt(learnt), Some(ReportTimes { timeout, spacing })) =
+            (&mut self.control, outcomes.take_report())
         {
-            learnt.report_spacing = spacing;
-            silence.on_report(now, timeout, learnt.bytes_per_s());
+            learnt.on_report(now, timeout, spacing);
+            if let Some(silence) = &mut self.silence {
+                silence.on_report(now, timeout, learnt.bytes_per_s());
+            }
         }
     }
 

@@ -14,12 +14,12 @@ pub(in super::super) struct Outcome {
 
 instants! { Outcome: ; ticks: sent; fixed: arrived }
 
-/// How reports come in a mode without acknowledgements. `[U10]`
+/// How reports come. `[U10]`, `[P19]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct ReportTimes {
     /// When the next one is overdue.
     pub(in super::super) timeout: Time,
-    /// The usual time between two of them.
+    /// The usual time between two of them; zero where acknowledgements tell what became of each packet.
     pub(in super::super) spacing: Time,
 }
 
@@ -28,7 +28,7 @@ pub(in super::super) struct ReportTimes {
 pub(in super::super) struct Outcomes {
     pub(in super::super) is_wanted: bool,
     list: Vec<Outcome>,
-    /// The latest report in a mode without acknowledgements, until it is taken.
+    /// The latest report, until it is taken.
     report: Option<ReportTimes>,
 }
 

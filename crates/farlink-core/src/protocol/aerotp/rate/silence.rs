@@ -1,4 +1,4 @@
-//! What becomes of a rate when the reports that it is learnt from do not come, or tell that nearly nothing arrives. `[U11]`, `[U13]`
+//! What becomes of a rate when the reports that it is learnt from do not come. `[U11]`
 
 use crate::origin::instants;
 use crate::time::Time;
@@ -11,9 +11,6 @@ const SILENT_TIMEOUTS: u64 = 4;
 const SILENT_PACKETS: f64 = 2.0;
 /// Growth of a limit in a timeout in which a report came.
 const GROWTH: f64 = 2.0;
-/// Share of packets that must arrive; of what a packet showed, 1/e is left after so many further ones.
-const LEAST_SHARE: f64 = 0.25;
-const MEMORY_PACKETS: f64 = 64.0;
 
 /// A limit of a rate that falls while data goes out and no report comes. Without acknowledgements nothing else would stop a sender whose
 /// data fill a queue that drops all reports, or reach nobody.
@@ -28,14 +25,12 @@ pub(super) struct Silence {
     awaited_since: Time,
     /// When the limit last changed.
     changed: Time,
-    /// The share of packets that arrived of late.
-    arriving: f64,
     /// For how long packets have awaited a report, all reductions since the latest one together, and for how long they may.
     unanswered: Time,
     patience: Time,
 }
 
-instants! { Silence: awaited_since, changed; fixed: limit, packet_bytes, timeout, arriving, unanswered, patience }
+instants! { Silence: awaited_since, changed; fixed: limit, packet_bytes, timeout, unanswered, patience }
 
 impl Silence {
     pub(super) fn new(config: &AerotpConfig) -> Self {
@@ -45,7 +40,6 @@ impl Silence {
             timeout: config.initial_rto_s.time(),
             awaited_since: Time::NEVER,
             changed: Time::ZERO,
-            arriving: 1.0,
             unanswered: Time::ZERO,
             patience: config.give_up_after_s.time(),
         }
@@ -70,26 +64,13 @@ impl Silence {
     /// A report has come. `timeout` is when the next one is overdue, and `rate` what was learnt.
     pub(super) fn on_report(&mut self, now: Time, timeout: Time, rate: f64) {
         (self.awaited_since, self.unanswered, self.timeout) = (Time::NEVER, Time::ZERO, timeout);
-        if now.since(self.changed) >= timeout {
-            if self.arriving < LEAST_SHARE {
-                self.halve(rate);
-                self.changed = now;
-                return;
-            }
-            if self.limit < f64::INFINITY {
-                self.limit *= GROWTH;
-                self.changed = now;
-            }
+        if now.since(self.changed) >= timeout && self.limit < f64::INFINITY {
+            self.limit *= GROWTH;
+            self.changed = now;
         }
         if self.limit >= rate {
             self.limit = f64::INFINITY;
         }
-    }
-
-    /// Of a packet, a share arrived.
-    #[inline]
-    pub(super) fn on_outcome(&mut self, arrived: f64) {
-        self.arriving += (arrived - self.arriving) / MEMORY_PACKETS;
     }
 
     /// Half of the rate, but a packet in a timeout at least.
@@ -154,19 +135,6 @@ mod tests {
         }
         silence.on_report(Time::from_secs(110), Time::from_secs(1), 20_000.0);
         assert_eq!(silence.limit(), f64::INFINITY, "what was learnt is reached");
-    }
-
-    #[test]
-    fn a_rate_of_which_nearly_nothing_arrives_is_halved_once_in_a_timeout() {
-        let mut silence = silence();
-        let mut report = |second: u64, arrived: f64| {
-            (0..256).for_each(|_| silence.on_outcome(arrived));
-            silence.on_report(Time::from_secs(second), Time::from_secs(1), 1.5e6);
-            silence.limit()
-        };
-        assert_eq!(report(10, 0.5), f64::INFINITY);
-        assert_eq!([10, 10, 11].map(|second| report(second, 0.1)), [7.5e5, 7.5e5, 3.75e5]);
-        assert_eq!([11, 12, 13].map(|second| report(second, 0.5)), [3.75e5, 7.5e5, f64::INFINITY]);
     }
 
     /// Data that are written once in an hour, and not one report on them.

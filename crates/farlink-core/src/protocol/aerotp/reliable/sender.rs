@@ -15,7 +15,7 @@ use super::super::forward::Forward;
 use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::packet_size::PacketSize;
-use super::super::rate::Outcomes;
+use super::super::rate::{Outcomes, ReportTimes};
 use super::super::reordering::Reordering;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
@@ -354,6 +354,7 @@ impl<D: Payload> Sender<D> {
         }
         self.shorten(now, lost);
         self.flight.tidy();
+        self.flight.outcomes.on_report(ReportTimes { timeout: self.patience(), spacing: Time::ZERO });
         self.look_for_copy(now);
         self.account.in_flight_bytes = self.flight.bytes;
         if self.is_blocked() {

@@ -5,6 +5,7 @@ use crate::time::Time;
 
 use super::super::super::clock::{span, ticks};
 use super::super::super::mack_fields::MackFields;
+use super::super::super::rate::ReportTimes;
 use super::{Sender, Transmission};
 
 impl<D: Payload> Sender<D> {
@@ -46,6 +47,7 @@ impl<D: Payload> Sender<D> {
             self.close_last(now); // the peer's window stays full until it is complete
         }
         self.settle_all(now);
+        self.outcomes.on_report(ReportTimes { timeout: self.patience(), spacing: Time::ZERO });
         if self.is_stuck() {
             self.ask = self.ask.max(now + self.patience());
         }

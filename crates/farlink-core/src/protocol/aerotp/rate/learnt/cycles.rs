@@ -24,7 +24,7 @@ impl Learnt {
     /// The next phase begins. `[P14]`
     pub(super) fn next_phase(&mut self, now: Time) {
         self.jitter = self.jitter.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let seconds = self.round_trip.as_secs_f64();
+        let seconds = self.feedback().as_secs_f64();
         self.is_used = self.phases.is_present_used(now);
         let before = self.floor_rate();
         self.advance_floor(now);
@@ -51,6 +51,25 @@ impl Learnt {
         let usual = (PHASE_ROUND_TRIPS * seconds).max(shortest.min(most_s));
         self.phase_until = now + Time::from_secs_f64(jitter * usual.max(self.reports_s()));
         self.phases.begin(now, self.gain, self.rate);
+    }
+
+    /// Nearly nothing arrives: another phase begins, of half the rate. `[P19]`
+    pub(super) fn halve(&mut self, now: Time) {
+        let half = self.bounded(self.base.max(self.floor_rate()) / 2.0, self.round_trip);
+        if self.is_starting {
+            self.go_on_at(now, half);
+            return;
+        }
+        if let Some(overload) = &mut self.overload {
+            overload.begin(now);
+        }
+        let packets = half * self.round_trip.as_secs_f64() / self.packet_bytes;
+        if let Some(floor) = &mut self.floor {
+            floor.begin_again(ticks(now), packets);
+        }
+        self.margin.discount(half / self.base);
+        (self.base, self.excess, self.growing) = (half, 1.0, 0);
+        self.next_phase(now);
     }
 
     /// It is known of all packets of a phase whether they arrived.
@@ -81,7 +100,7 @@ impl Learnt {
 
     /// How much longer phases are than most of a round trip, because few packets are sent in one.
     pub(super) fn stretch(&self) -> f64 {
-        let phase_s = PHASE_ROUND_TRIPS * self.round_trip.as_secs_f64();
+        let phase_s = PHASE_ROUND_TRIPS * self.feedback().as_secs_f64();
         let packets = PHASE_PACKETS * self.packet_bytes / (self.base * phase_s);
         packets.max(self.reports_s() / phase_s).clamp(1.0, LONGEST_PHASE / PHASE_ROUND_TRIPS)
     }

@@ -15,8 +15,9 @@ use super::arrivals::{Arrivals, Speeds};
 use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, before};
 use super::floor::Floor;
 use super::gate::LeastLoss;
-use super::least_round_trip::LeastRoundTrip;
+use super::least_round_trip::{LeastRoundTrip, tolerated};
 use super::margin::{LOSSY, Margin};
+use super::overload::Overload;
 use super::phases::Phases;
 use super::{Answer, RateControl};
 
@@ -51,10 +52,14 @@ pub(super) struct Learnt {
     period: Period,
     /// The smoothed round trip; zero before the first answer.
     round_trip: Time,
+    /// How long the latest acknowledgement waited on the way back; zero if no longer than a queue may be. `[P18]`
+    waited: Time,
     phases: Phases,
     margin: Margin,
     least_loss: LeastLoss,
     floor: Option<Floor>,
+    /// Whether nearly nothing arrives; `None` on a path of one's own, where acknowledgements tell what arrives.
+    overload: Option<Overload>,
     /// What the base rate still has over the floor since losses became congestion.
     excess: f64,
     /// Until when the floor was advanced, and whether the rate was used of late.
@@ -71,7 +76,7 @@ pub(super) struct Learnt {
     /// When a queue last lowered the rate, in ticks: phases that began earlier do not lower it again.
     drained: u64,
     /// The usual time between reports that only count what arrived; zero where acknowledgements tell what became of each packet. `[U12]`
-    pub(super) report_spacing: Time,
+    report_spacing: Time,
     /// When the latest answer came, and how much longer than a round trip the next one may usually take.
     answered: Time,
     answer_delay: Time,
@@ -80,10 +85,10 @@ pub(super) struct Learnt {
 }
 
 instants! {
-    Learnt: burst, arrivals, period, phases, floor, advanced, phase_until, answered;
+    Learnt: burst, arrivals, period, phases, floor, overload, advanced, phase_until, answered;
     ticks: drained;
     fixed: rate, base, gain, most, most_hinted, packet_bytes, wire_share, sharing, is_starting, dispersion, speeds, recent, least,
-    marked, round_trip, margin, least_loss, excess, is_used, phase, settled, cycle, growing, report_spacing, answer_delay, jitter
+    marked, round_trip, waited, margin, least_loss, excess, is_used, phase, settled, cycle, growing, report_spacing, answer_delay, jitter
 }
 
 /// How a path is shared with others. `[P9]`, `[P15]`
@@ -162,6 +167,7 @@ impl Learnt {
         let packet_bytes = size.packet_bytes as f64;
         let most = config.rate_bps.map_or(f64::INFINITY, |rate| rate.get() / 8.0);
         let start = f64::from(FIRST_BURST) * packet_bytes / config.initial_rto_s.get();
+        let is_guarded = !config.is_alone() || !config.mode.is_acknowledged();
         let is_friendly = config.rate_control == Some(RateControl::Friendly);
         Learnt {
             rate: start.min(most),
@@ -182,10 +188,12 @@ impl Learnt {
             marked: 0,
             period: Period::begin(Time::ZERO, Time::ZERO),
             round_trip: Time::ZERO,
+            waited: Time::ZERO,
             phases: Phases::default(),
             margin: Margin::default(),
             least_loss: LeastLoss::default(),
             floor: None,
+            overload: is_guarded.then(|| Overload::new(config.initial_rto_s.time())),
             excess: 1.0,
             advanced: Time::ZERO,
             is_used: true,
@@ -235,11 +243,23 @@ impl Learnt {
     #[inline]
     pub(super) fn on_outcome(&mut self, now: Time, sent: u64, arrived: f64) {
         self.phases.on_outcome(sent, arrived);
+        if let Some(overload) = &mut self.overload {
+            overload.on_outcome(sent, arrived);
+        }
         if arrived < 1.0
             && let Some(floor) = &mut self.floor
         {
             let in_flight = self.rate * self.round_trip.as_secs_f64() / self.packet_bytes;
             floor.on_lost(ticks(now), sent, 1.0 - arrived, in_flight);
+        }
+    }
+
+    /// A report has come; the next one is overdue after `timeout`, and the usual time between two of them is `spacing`.
+    pub(super) fn on_report(&mut self, now: Time, timeout: Time, spacing: Time) {
+        self.report_spacing = spacing;
+        let least_loss = self.least_loss.seen().unwrap_or(1.0);
+        if self.overload.as_mut().is_some_and(|overload| overload.on_report(now, timeout, least_loss)) {
+            self.halve(now);
         }
     }
 
@@ -271,6 +291,8 @@ impl Learnt {
             Time::ZERO => round_trip,
             smoothed => smoothed + Time::from_ps(round_trip.as_ps() / 8) - eighth,
         };
+        let is_late = self.sharing.beta.is_some() && answer.waited > tolerated(self.least.get());
+        self.waited = if is_late { answer.waited } else { Time::ZERO };
         if !self.is_starting {
             if let Some(floor) = self.floor.as_mut().filter(|_| marks > 0) {
                 floor.on_lost(ticks(now), answer.echo, f64::from(marks), 0.0);
@@ -302,6 +324,11 @@ impl Learnt {
         while let Some(phase) = self.phases.settled(answer.echo.saturating_sub(ticks(eighth)), ticks(self.round_trip)) {
             self.watch_loss(now, &phase);
         }
+    }
+
+    /// How long it takes until what was sent shows in an answer. `[P18]`
+    fn feedback(&self) -> Time {
+        self.round_trip + self.waited
     }
 
     /// A lower rate than `rate`, if packets with this shortest round trip waited in a queue: while there is one, they arrive at the rate

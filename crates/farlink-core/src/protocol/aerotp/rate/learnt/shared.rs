@@ -20,8 +20,9 @@ impl Learnt {
         // While no answers come, CUBIC would have no acknowledgements to grow with. `[P15]`
         let until = now.min(self.answered + self.round_trip + self.answer_delay);
         let took = until.since(std::mem::replace(&mut self.advanced, now));
+        let feedback = self.feedback();
         if let Some(floor) = self.floor.as_mut().filter(|_| self.is_used) {
-            floor.advance(took, self.round_trip);
+            floor.advance(took, self.round_trip, feedback);
         }
     }
 

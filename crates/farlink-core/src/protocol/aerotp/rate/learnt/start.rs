@@ -109,6 +109,9 @@ impl Learnt {
     /// The start is over: phases of this base rate follow.
     pub(super) fn go_on_at(&mut self, now: Time, base: f64) {
         (self.is_starting, self.base) = (false, base);
+        if let Some(overload) = &mut self.overload {
+            overload.begin(now);
+        }
         self.phases.clear();
         self.margin = Margin::default();
         // The queue of the start drains in the first phase.

@@ -88,6 +88,7 @@ impl Path {
         let answer = Answer {
             echo: ticks(self.now),
             round_trip,
+            waited: Time::ZERO,
             held: Time::ZERO,
             marked: self.marked,
             arrived_bytes: 0,
@@ -202,7 +203,8 @@ fn after_the_first_burst(control: RateControl, link: f64, marked: u16) -> Path {
         let echo = n - 1;
         let now = ROUND_TRIP + Time::from_secs_f64(n as f64 * 1500.0 / link);
         let (round_trip, arrived_bytes) = (now.since(Time::from_ps(echo * 1_000_000)), n * 1452);
-        let answer = Answer { echo, round_trip, held: Time::ZERO, marked, arrived_bytes, has_gaps: false };
+        let answer =
+            Answer { echo, round_trip, waited: Time::ZERO, held: Time::ZERO, marked, arrived_bytes, has_gaps: false };
         path.learnt.on_answer(now, &answer);
         path.now = now;
     }
@@ -245,4 +247,24 @@ fn a_rate_that_is_too_high_is_reduced_within_one_and_a_half_round_trips() {
     let took = path.now.since(began);
     assert!(took < Time::from_millis(310), "{} s", took.as_secs_f64());
     assert!(path.learnt.bytes_per_s() < 1e6, "{}", path.learnt.bytes_per_s());
+}
+
+/// `[P19]`
+#[test]
+fn a_rate_of_which_nearly_nothing_arrives_is_halved() {
+    let share_left = |is_alone: bool| {
+        let mut path = Path::shared(1e6, RateControl::Friendly, is_alone);
+        path.run(20);
+        let before = path.learnt.base.max(path.learnt.floor_rate());
+        let (timeout, until) = (Time::from_millis(300), path.now + Time::from_secs(1));
+        while path.now < until {
+            let sent = ticks(path.now - Time::from_millis(100));
+            (0..10).for_each(|n| path.learnt.on_outcome(path.now, sent, if n == 0 { 1.0 } else { 0.0 }));
+            path.learnt.on_report(path.now, timeout, Time::ZERO);
+            path.now += Time::from_millis(10);
+        }
+        path.learnt.base.max(path.learnt.floor_rate()) / before
+    };
+    assert!(share_left(false) < 0.51, "{}", share_left(false));
+    assert_eq!(share_left(true), 1.0, "a path of one's own");
 }
