@@ -79,19 +79,27 @@ impl Overload {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     const TIMEOUT: Time = Time::from_secs(1);
 
     /// Reports in each tenth of a second, on packets that were sent half a second before, of which a share arrives. Returns in which
     /// tenths the rate is halved.
-    fn run(overload: &mut Overload, tenths: std::ops::Range<u64>, packets: u64, arrived: fn(u64) -> bool) -> Vec<u64> {
+    fn run(
+        overload: &mut Overload,
+        tenths: Range<u64>,
+        packets: u64,
+        least_loss: f64,
+        arrived: fn(u64) -> bool,
+    ) -> Vec<u64> {
         let mut report = |tenth: u64| {
             let now = Time::from_millis(100 * tenth);
             for n in 0..packets {
                 overload.on_outcome(ticks(now) - 500_000, f64::from(u8::from(arrived(packets * tenth + n))));
             }
-            let is_halved = overload.on_report(now, TIMEOUT, 0.0);
+            let is_halved = overload.on_report(now, TIMEOUT, least_loss);
             if is_halved {
                 overload.begin(now);
             }
@@ -108,14 +116,14 @@ mod tests {
     #[test]
     fn a_rate_of_which_nearly_nothing_arrives_is_halved_each_two_timeouts() {
         let mut overload = Overload::new(TIMEOUT);
-        assert_eq!(run(&mut overload, 10..110, 100, |n| n % 10 == 0), [25, 45, 65, 85, 105]);
-        assert!(run(&mut overload, 110..210, 100, |n| n % 2 == 0).is_empty(), "half arrives");
+        assert_eq!(run(&mut overload, 10..110, 100, 0.0, |n| n % 10 == 0), [20, 40, 60, 80, 100]);
+        assert!(run(&mut overload, 110..210, 100, 0.0, |n| n % 2 == 0).is_empty(), "half arrives");
     }
 
     #[test]
     fn a_channel_that_loses_seven_in_ten_is_no_overload() {
         for packets in [1, 5, 50] {
-            let halved = run(&mut Overload::new(TIMEOUT), 10..36_010, packets, three_in_ten);
+            let halved = run(&mut Overload::new(TIMEOUT), 10..36_010, packets, 0.7, three_in_ten);
             assert!(halved.is_empty(), "in an hour with {packets} packets in a tenth of a second: {halved:?}");
         }
     }
@@ -125,13 +133,13 @@ mod tests {
     fn an_outage_is_no_overload() {
         for (packets, tenths) in [(1, 9), (100, 9), (100, 19), (100, 300)] {
             let mut overload = Overload::new(TIMEOUT);
-            assert!(run(&mut overload, 10..100, packets, |_| true).is_empty());
+            assert!(run(&mut overload, 10..100, packets, 0.0, |_| true).is_empty());
             for tenth in 100..100 + tenths {
                 let sent = ticks(Time::from_millis(100 * tenth - 500));
                 (0..packets).for_each(|_| overload.on_outcome(sent, 0.0));
             }
             let end = 100 + tenths;
-            assert!(run(&mut overload, end..end + 100, packets, |_| true).is_empty(), "{packets} {tenths}");
+            assert!(run(&mut overload, end..end + 100, packets, 0.0, |_| true).is_empty(), "{packets} {tenths}");
         }
     }
 }
