@@ -328,13 +328,17 @@ def packet_table(runs: Runs) -> str:
     for cell in cells():
         if not cell.is_farlink or cell.is_file or cell.has_outage or (measured := runs.of(cell)) is None:
             continue
-        needed = needed_packets(measured, measured.goodput_bps * (SPAN_S[1] - SPAN_S[0]) / 8)
-        again = measured.sent - needed
-        row = [cell.place.name, f"{cell.place.loss:g}", cell.control, f"{measured.sent:,}", f"{needed:,.0f}"]
-        row += [f"{measured.dropped:,}", f"{measured.lost:,}", f"{again / measured.sent:.3f}", f"{measured.back:,}"]
+        row = [cell.place.name, f"{cell.place.loss:g}", cell.control, f"{measured.sent:,}"]
+        row += [f"{measured.dropped:,}", f"{measured.lost:,}"]
+        if cell.control == "rate":
+            needed = needed_packets(measured, measured.goodput_bps * (SPAN_S[1] - SPAN_S[0]) / 8)
+            row += [f"{needed:,.0f}", f"{1 - needed / measured.sent:.3f}"]
+        else:  # content is counted in chunks, which says little where the rate changes
+            row += ["", ""]
+        row.append(f"{measured.back:,}")
         row += [f"{used:.3f}" for used in measured.cpu]
         rows.append([*row, f"{measured.late_share:.4f}", f"{measured.load:.0f}"])
-    head = ["path", "loss", "control", "sent", "needed", "dropped", "lost", "not needed / sent", "sent back", "CPU of sender"]
+    head = ["path", "loss", "control", "sent", "dropped", "lost", "needed", "not needed / sent", "sent back", "CPU of sender"]
     return page.table([*head, "CPU of receiver", "late", "load"], rows, "lrlr")
 
 
