@@ -6,6 +6,7 @@
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
 # make kernel-neighbours  the same beside the kernel's TCP, over tbf and over a relay, and its page: half an hour, as root
+# make wire     farlink send over a bad path beside the kernel's TCP, cell by cell, and its page: an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -22,7 +23,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -78,6 +79,10 @@ neighbours: test-tools
 kernel-neighbours: test-tools
 	@.ci/apt-packages ip=iproute2 chrt=util-linux
 	@$(BIN)/python docs/aerotp_kernel.py
+
+wire: test-tools
+	@.ci/apt-packages ip=iproute2 chrt=util-linux
+	@$(BIN)/python docs/wire.py
 
 soak: test-tools
 	@.ci/soak all

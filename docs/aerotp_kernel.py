@@ -195,7 +195,7 @@ class Runs:
         self.programs = programs
         contents = b"".join((programs / name).read_bytes() for name in ("aerotp_udp", "relay"))
         self.identity = hashlib.sha256(contents).hexdigest()
-        self.commit = _commit()
+        self.commit = commit()
         self.found: dict[str, Measured] = {}
         self.stopped = threading.Event()
         if KEPT.exists():
@@ -264,9 +264,9 @@ class Runs:
             flows = []
             for port, into, out in zip(ports, arrived, sent, strict=True):
                 goodput_bps = Samples(into).between(*span, "moved_bytes") * 8 / (to_s - from_s)
-                came = _relayed(relayed, port, span, "came")
+                came = relayed_count(relayed, port, span, "came")
                 if run.place.tbf_bytes is None:
-                    flows.append(Flow(goodput_bps, round(came), _relayed(relayed, port, span, "dropped") / max(came, 1)))
+                    flows.append(Flow(goodput_bps, round(came), relayed_count(relayed, port, span, "dropped") / max(came, 1)))
                 elif port == AEROTP_PORT:
                     left = Samples(out).between(*span, "sent")
                     flows.append(Flow(goodput_bps, round(left), max(0.0, 1 - came / max(left, 1))))
@@ -303,13 +303,13 @@ class Runs:
                 raise RuntimeError(fault)
 
 
-def _relayed(relayed: Samples, port: int, span: tuple[float, float], count: str) -> float:
+def relayed_count(relayed: Samples, port: int, span: tuple[float, float], count: str) -> float:
     """By how much a count of the relay has grown, of the flow to a port."""
     flows = {flow for line in relayed.lines for flow in line["there"] if flow.split()[-1] == f"{port}"}
     return sum(relayed.between(*span, "there", flow, count) for flow in flows)
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit that was measured, with a plus sign if the sources differ from it."""
     git = ("git", "-C", str(page.ROOT))
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD").strip()
@@ -437,9 +437,9 @@ def quit_for(what: str, remedy: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def build() -> None:
-    """Build the programs that are measured."""
-    examples = [word for name in ("aerotp_udp", "relay") for word in ("--example", name)]
+def build(*names: str) -> None:
+    """Build examples."""
+    examples = [word for name in names for word in ("--example", name)]
     done = subprocess.run(
         ["cargo", "build", "--release", "--quiet", "-p", "farlink-core", *examples], cwd=page.ROOT, check=False
     )
@@ -472,7 +472,7 @@ def measure(arguments: argparse.Namespace) -> None:
     check_machine()
     remove_leftovers()
     if arguments.programs is None:
-        build()
+        build("aerotp_udp", "relay")
     runs = Runs((arguments.programs or PROGRAMS).resolve())
     if arguments.short:
         print(json.dumps(asdict(runs.once(SHORT.runs[0], seed=1, span_s=(3, 10)))))

@@ -1,4 +1,4 @@
-"""Paths between network namespaces of this machine, for `aerotp_kernel.py`: the kernel's tbf, and the example `relay`.
+"""Paths between network namespaces, for `aerotp_kernel.py` and `wire.py`: the kernel's tbf, and the example `relay`.
 
 Three namespaces make a path: ``near`` sends, ``router`` forwards what it gets into a TUN device, ``far`` receives from another
 one. The relay carries packets between both devices; a tbf, if there is one, stands before the first. There is no way to other
@@ -229,6 +229,21 @@ class KernelPath:
     def is_running(self, name: str) -> bool:
         """Whether a program that was started under a name has not ended."""
         return self._started[name].poll() is None
+
+    def cpu_s(self, name: str) -> float:
+        """Processor time that a running program has used, with its threads."""
+        stat = Path(f"/proc/{self._started[name].pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+    def cut(self) -> None:
+        """Drop all packets of both ways before the relay, silently, until `mend`; those that are within it still arrive."""
+        self._ip(self.router, f"route replace blackhole {FAR}/32")
+        self._ip(self.router, f"route replace blackhole {NEAR}/32")
+
+    def mend(self) -> None:
+        """Undo `cut`."""
+        self._ip(self.router, f"route del blackhole {FAR}/32")
+        self._ip(self.router, f"route del blackhole {NEAR}/32")
 
     def dropped_before_relay(self) -> int:
         """Packets that did not reach the relay although there was no queue before it: it read too late."""

@@ -1,0 +1,456 @@
+"""Write `docs/validation/wire.md`, `farlink send` over a bad path: `make wire`. An hour, as root.
+
+Every run is real: the commands `farlink send` and `farlink receive`, and beside them the kernel's TCP, between network
+namespaces over the example `relay`. Finished runs are kept in `out/wire.jsonl` with commit and date, so that the same command
+goes on where it stopped; those of other programs are made anew. `--page` measures nothing and writes the page only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import page
+from aerotp_kernel import FLOW, PROGRAMS, TCP_PORT, build, commit, quit_for, relayed_count
+from kernel_paths import CONTROLS, FAR, KernelPath, Place, Samples, UnusableError, check_machine, remove_leftovers
+
+from farlink import _core
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KEPT = page.ROOT / "out" / "wire.jsonl"
+WATCH = Path(__file__).parent / "wire_watch.py"
+CLI = (sys.executable, "-m", "farlink.cli")
+PORT = 47470
+RATE_BPS, ROUND_TRIP_S, PACKET_BYTES = 10e6, 0.5, 1500
+# Bandwidth times round trip.
+QUEUE_PACKETS = 417
+# IPv4 and UDP, the outer header and the tag, and a segment's own header in its sealed form: `docs/aerotp.md`, [O22].
+HEADER_BYTES = 28 + 14 + 16 + 18
+LOSSES = (0.0, 1e-3, 1e-2, 5e-2, 1e-1)
+# Wanted of friendly rates by loss, as in `aerotp_neighbours.py`.
+FRIENDLY = {0.0: 0.80, 1e-3: 0.3, 1e-2: 0.3, 5e-2: 0.85, 1e-1: 0.85}
+# A file that takes longer than any span at the rate of the relay; a hole.
+LONG_BYTES = 170_000_000
+FILE_BYTES = 40_000_000
+SPAN_S, TCP_SPAN_S = (20.0, 120.0), (20.0, 60.0)
+OUTAGE_S = (60.0, 90.0)
+# How soon data has to arrive after an outage.
+RESUMED_S = ROUND_TRIP_S + 0.2
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A path and who sends over it: `rate` and `friendly` are `farlink send`, others a congestion control of the kernel."""
+
+    place: Place
+    control: str
+    wanted: float | None = None
+    has_outage: bool = False
+    is_file: bool = False
+
+    @property
+    def is_farlink(self) -> bool:
+        """Whether the commands are measured."""
+        return self.control in ("rate", "friendly")
+
+    def key(self, programs: str) -> str:
+        """Names it among those that are kept."""
+        program = programs if self.is_farlink else ""
+        words = json.dumps([program, asdict(self.place), self.control, self.has_outage, self.is_file])
+        return hashlib.sha256(words.encode()).hexdigest()[:24]
+
+    def __str__(self) -> str:
+        return f"{self.place.name}, loss {self.place.loss:g}: {self.control}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a cell; packets are counted at the relay, on the way to the receiver."""
+
+    goodput_bps: float
+    # Of the span; of a file from its first packet to the end.
+    sent: int
+    dropped: int
+    lost: int
+    damaged: int
+    back: int
+    longest_bytes: int
+    first_packet_s: float = 0.0
+    first_content_s: float = 0.0
+    resumed_s: float | None = None
+    content_resumed_s: float | None = None
+    is_equal: bool | None = None
+    took_s: float = 0.0
+    # Of the processor, in seconds a second.
+    cpu: tuple[float, float] = (0.0, 0.0)
+    # What arrived in each of the first seconds, in bit/s of IP packets.
+    curve_bps: tuple[float, ...] = ()
+    late_share: float = 0.0
+    load: float = 0.0
+    commit: str = ""
+    date: str = ""
+
+
+def place(name: str, loss: float = 0.0, options: str = "") -> Place:
+    """A path of the relay."""
+    return Place(name, QUEUE_PACKETS, relay=tuple(options.split()), loss=loss, rate_bps=RATE_BPS, round_trip_s=ROUND_TRIP_S)
+
+
+def cells() -> list[Cell]:
+    """The cells, the most important first."""
+    bad = "--jitter 0.02 --overtake"
+    # 2 % of packets of 1474 bytes have a wrong bit.
+    damage = """--channel {"kind":"ber","ber":1.7e-6}"""
+    return [
+        *(Cell(place("plain", loss), "rate", 0.97) for loss in LOSSES),
+        Cell(place("half lost on the way back", options="--back-loss 0.5"), "rate", 0.95),
+        Cell(place("outage of 30 s"), "rate", has_outage=True),
+        Cell(place("20 ms of jitter that reorders", options=bad), "rate", is_file=True),
+        Cell(place("the same, 2 % damaged", options=f"{bad} {damage}"), "rate", is_file=True),
+        *(Cell(place("plain", loss), "friendly", wanted) for loss, wanted in FRIENDLY.items()),
+        *(Cell(place("plain", loss), control) for control in CONTROLS for loss in LOSSES),
+    ]
+
+
+def bound_bps(loss: float) -> float:
+    """Content that a link can carry in packets of 1500 bytes."""
+    return (1 - loss) * RATE_BPS * (PACKET_BYTES - HEADER_BYTES) / PACKET_BYTES
+
+
+class Runs:
+    """Measured cells, kept in a file."""
+
+    def __init__(self, programs: Path) -> None:
+        """Read those of these programs."""
+        self.programs = programs
+        parts = [Path(_core.__file__)] + ([programs / "relay"] if (programs / "relay").exists() else [])
+        self.identity = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
+        self.found: dict[str, Measured] = {}
+        if KEPT.exists():
+            for line in KEPT.read_text(encoding="utf-8").splitlines():
+                with suppress(ValueError):  # the last line of a program that was killed
+                    kept = json.loads(line)
+                    self.found[kept["key"]] = Measured(**kept["measured"])
+
+    def of(self, cell: Cell) -> Measured | None:
+        """What was measured of a cell."""
+        return self.found.get(cell.key(self.identity))
+
+    def measure(self, wanted: Sequence[Cell]) -> None:
+        """Measure the cells that are missing, one after the other."""
+        KEPT.parent.mkdir(exist_ok=True)
+        missing = [cell for cell in wanted if self.of(cell) is None]
+        for done, cell in enumerate(missing, 1):
+            with KernelPath(cell.place, self.programs, seed=1) as path:
+                measured = _farlink(cell, path) if cell.is_farlink else _tcp(cell, path)
+            key = cell.key(self.identity)
+            self.found[key] = measured
+            with KEPT.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "cell": str(cell), "measured": asdict(measured)}) + "\n")
+            print(f"{done} of {len(missing)}: {cell}: {measured.goodput_bps / 1e6:.3f} Mb/s", flush=True)
+
+
+def _farlink(cell: Cell, path: KernelPath) -> Measured:
+    """Measure `farlink send` to `farlink receive`."""
+    _keys(path.folder)
+    content = path.folder / "content"
+    if cell.is_file:
+        content.write_bytes(os.urandom(FILE_BYTES))
+    else:
+        content.touch()
+        os.truncate(content, LONG_BYTES)
+    size = ("--packet-bytes", f"{PACKET_BYTES}")
+    (path.folder / "in").mkdir()
+    path.start(path.far, *CLI, "receive", "in", "--listen", FAR, *size, "--once", "--keys", "shore", name="receiver")
+    watched = path.start(path.far, sys.executable, WATCH, "out", path.folder / "in", name="watch")
+    _wait(path, 2)
+    began_s = time.time()
+    rate = ("--rate", f"{RATE_BPS:g}") if cell.control == "rate" else ()
+    path.start(path.near, *CLI, "send", "content", FAR, *rate, *size, "--keys", "ship", name="sender")
+    mended_s = None
+    if cell.has_outage:
+        _wait(path, began_s + OUTAGE_S[0] - time.time())
+        path.cut()
+        _wait(path, began_s + OUTAGE_S[1] - time.time())
+        path.mend()
+        mended_s = time.time()
+    span_s = (began_s + SPAN_S[0], began_s + SPAN_S[1])
+    cpu = (0.0, 0.0)
+    if cell.is_file:
+        while path.is_running("sender"):
+            _wait(path, 0.1)
+        span_s = (began_s, time.time())
+        _wait(path, 2)
+    else:
+        _wait(path, span_s[0] - time.time())
+        before = (path.cpu_s("sender"), path.cpu_s("receiver"))
+        _wait(path, span_s[1] - time.time())
+        length_s = SPAN_S[1] - SPAN_S[0]
+        cpu = ((path.cpu_s("sender") - before[0]) / length_s, (path.cpu_s("receiver") - before[1]) / length_s)
+        _wait(path, 0.6)  # for the relay's next line
+    is_equal = None
+    if cell.is_file:
+        there = path.folder / "in" / "content"
+        is_equal = there.exists() and _sha256(there) == _sha256(content)
+    load = os.getloadavg()[0]
+    path.stop()
+    arrived = Samples(watched).lines
+    grown = [now for before, now in pairwise(arrived) if now["content_bytes"] > before["content_bytes"]]
+    packets = [now["unix_s"] for before, now in pairwise(arrived) if now["came_bytes"] >= before["came_bytes"] + 1000]
+    goodput_bps = FILE_BYTES * 8 / (grown[-1]["unix_s"] - packets[0]) if cell.is_file else _goodput_bps(grown, span_s)
+    came = Samples(watched)
+    return Measured(
+        goodput_bps,
+        first_packet_s=packets[0] - began_s,
+        first_content_s=grown[0]["unix_s"] - began_s,
+        resumed_s=_after(packets, mended_s),
+        content_resumed_s=_after([one["unix_s"] for one in grown], mended_s),
+        is_equal=is_equal,
+        took_s=span_s[1] - began_s,
+        cpu=cpu,
+        curve_bps=tuple(came.between(began_s + second, began_s + second + 1, "came_bytes") * 8 for second in range(20)),
+        load=load,
+        **_counted(path, PORT, span_s),
+    )
+
+
+def _goodput_bps(grown: Sequence[dict[str, float]], span_s: tuple[float, float]) -> float:
+    """Content arrives in chunks: from the last one before the span to the last one within it."""
+    first, last = ([one for one in grown if one["unix_s"] <= end_s][-1] for end_s in span_s)
+    return (last["content_bytes"] - first["content_bytes"]) * 8 / (last["unix_s"] - first["unix_s"])
+
+
+def _after(times_s: Sequence[float], from_s: float | None) -> float | None:
+    return None if from_s is None else next((one - from_s for one in times_s if one > from_s), float("inf"))
+
+
+def _tcp(cell: Cell, path: KernelPath) -> Measured:
+    """Measure the kernel's TCP."""
+    arrived = path.start(path.far, sys.executable, FLOW, "receive", FAR, f"{TCP_PORT}", name="receiver")
+    _wait(path, 1)
+    began_s = time.time()
+    path.start(path.near, sys.executable, FLOW, "send", FAR, f"{TCP_PORT}", "--control", cell.control, name="sender")
+    _wait(path, TCP_SPAN_S[1] + 0.6)
+    load = os.getloadavg()[0]
+    path.stop()
+    span_s = (began_s + TCP_SPAN_S[0], began_s + TCP_SPAN_S[1])
+    moved = Samples(arrived)
+    goodput_bps = moved.between(*span_s, "moved_bytes") * 8 / (TCP_SPAN_S[1] - TCP_SPAN_S[0])
+    curve_bps = tuple(moved.between(began_s + second, began_s + second + 1, "moved_bytes") * 8 for second in range(20))
+    return Measured(goodput_bps, curve_bps=curve_bps, load=load, **_counted(path, TCP_PORT, span_s))
+
+
+def _counted(path: KernelPath, port: int, span_s: tuple[float, float]) -> dict[str, Any]:
+    """Counts of the relay within a span, how late it was, commit and date."""
+    relayed = Samples(path.relay)
+    counts = {name: round(relayed_count(relayed, port, span_s, name)) for name in ("came", "dropped", "lost", "damaged")}
+    last = relayed.lines[-1]
+    back = [name for name in last["back"] if name.split()[2] == f"{port}"]
+    return {
+        "sent": counts["came"],
+        "dropped": counts["dropped"],
+        "lost": counts["lost"],
+        "damaged": counts["damaged"],
+        "back": round(sum(relayed.between(*span_s, "back", name, "came") for name in back)),
+        "longest_bytes": max((flow["longest_bytes"] for flow in last["there"].values()), default=0),
+        "late_share": last["late"]["beyond_1_ms"] / max(last["late"]["packets"], 1),
+        "commit": commit(),
+        "date": date.today().isoformat(),
+    }
+
+
+def _keys(folder: Path) -> None:
+    """Make the keys of two hosts that trust each other."""
+
+    def farlink(*words: str) -> str:
+        return subprocess.run([*CLI, *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+    ship, shore = (farlink("keygen", "--keys", name) for name in ("ship", "shore"))
+    farlink("trust", shore, "shore", "--keys", "ship")
+    farlink("trust", ship, "ship", "--keys", "shore")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _wait(path: KernelPath, seconds: float) -> None:
+    """Let the programs run."""
+    until_s = time.time() + seconds
+    while (left_s := until_s - time.time()) > 0:
+        time.sleep(min(left_s, 1.0))
+        if fault := path.fault():
+            raise RuntimeError(fault)
+
+
+def share_table(runs: Runs) -> str:
+    """Goodput over the bound."""
+    rows = []
+    for cell in cells():
+        if cell.wanted is None or (measured := runs.of(cell)) is None:
+            continue
+        bound = bound_bps(cell.place.loss)
+        share = measured.goodput_bps / bound
+        row = [cell.place.name, f"{cell.place.loss:g}", cell.control, f"{measured.goodput_bps / 1e6:.3f}", f"{bound / 1e6:.3f}"]
+        rows.append([*row, f"{share:.3f}", f"at least {cell.wanted:g}", "yes" if share >= cell.wanted else "**no**"])
+    return page.table(["path", "loss", "control", "goodput", "bound", "/ bound", "wanted", "met"], rows, "lrlr")
+
+
+def tcp_table(runs: Runs) -> str:
+    """The commands beside the kernel's TCP, each alone on the path."""
+    rows = []
+    controls = ("rate", "friendly", *CONTROLS)
+    for loss in LOSSES:
+        found = [runs.of(Cell(place("plain", loss), control)) for control in controls]
+        rows.append([f"{loss:g}", *("" if one is None else f"{one.goodput_bps / 1e6:.3f}" for one in found)])
+    return page.table(["loss", *controls], rows, "r")
+
+
+def packet_table(runs: Runs) -> str:
+    """What the commands sent for it, in the span, and what it cost."""
+    rows = []
+    for cell in cells():
+        if not cell.is_farlink or cell.is_file or cell.has_outage or (measured := runs.of(cell)) is None:
+            continue
+        row = [cell.place.name, f"{cell.place.loss:g}", cell.control, f"{measured.sent:,}"]
+        row += [f"{measured.dropped:,}", f"{measured.lost:,}"]
+        if cell.control == "rate":
+            needed = needed_packets(measured, measured.goodput_bps * (SPAN_S[1] - SPAN_S[0]) / 8)
+            row += [f"{needed:,.0f}", f"{1 - needed / measured.sent:.3f}"]
+        else:  # content is counted in chunks, which says little where the rate changes
+            row += ["", ""]
+        row.append(f"{measured.back:,}")
+        row += [f"{used:.3f}" for used in measured.cpu]
+        rows.append([*row, f"{measured.late_share:.4f}", f"{measured.load:.0f}"])
+    head = ["path", "loss", "control", "sent", "dropped", "lost", "needed", "not needed / sent", "sent back", "CPU of sender"]
+    return page.table([*head, "CPU of receiver", "late", "load"], rows, "lrlr")
+
+
+def file_table(runs: Runs) -> str:
+    """Files over paths that reorder and damage packets."""
+    rows = []
+    for cell in cells():
+        if not cell.is_file or (measured := runs.of(cell)) is None:
+            continue
+        needed, gone = needed_packets(measured, FILE_BYTES), measured.lost + measured.damaged + measured.dropped
+        row = [cell.place.name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}"]
+        row += [f"{measured.sent:,}", f"{needed:,.0f}", f"{gone:,}", f"{measured.sent - needed:,.0f}"]
+        rows.append([*row, "" if gone == 0 else f"{(measured.sent - needed) / gone:.2f}"])
+    head = ["path", "SHA-256 equal", "Mb/s", "sent", "needed", "lost or damaged", "not needed", "not needed / lost or damaged"]
+    return page.table(head, rows, "llr")
+
+
+def needed_packets(measured: Measured, content_bytes: float) -> float:
+    """Packets for content, each as long as the longest that came by."""
+    return content_bytes / (measured.longest_bytes - HEADER_BYTES)
+
+
+def curves(runs: Runs) -> Figure:
+    """What arrived in each of the first seconds."""
+    from farlink.plot.style import new_figure
+
+    figure, (axes,) = new_figure()
+    for cell in cells():
+        measured = runs.of(cell)
+        if cell.control in ("rate", "friendly") and cell.place.name == "plain" and measured is not None:
+            style = "-" if cell.control == "friendly" else ":"
+            color = f"C{LOSSES.index(cell.place.loss)}"
+            axes.plot(
+                [second + 0.5 for second in range(20)],
+                [bps / 1e6 for bps in measured.curve_bps],
+                style,
+                color=color,
+                label=f"{cell.control}, loss {cell.place.loss:g}",
+            )
+    axes.set(
+        title="What arrived in the first 20 s", xlabel="seconds since the start of farlink send", ylabel="Mb/s", ylim=(0, None)
+    )
+    axes.legend(fontsize="x-small", ncols=2)
+    return figure
+
+
+def write_page(runs: Runs) -> None:
+    """Write what was measured; cells that were not are named."""
+    found = {cell: measured for cell in cells() if (measured := runs.of(cell)) is not None}
+    ours = [measured for cell, measured in found.items() if cell.is_farlink]
+    outage = next((measured for cell, measured in found.items() if cell.has_outage), None)
+    if outage is None or outage.resumed_s is None or outage.content_resumed_s is None:
+        raise RuntimeError("the outage was not measured yet")
+    missing = [str(cell) for cell in cells() if cell not in found]
+    dates = sorted({one.date for one in found.values()})
+    page.write(
+        "wire.md",
+        {"wire": curves(runs)},
+        commits=", ".join(sorted({one.commit for one in found.values()})),
+        dates=dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
+        load_least=min(one.load for one in found.values()),
+        load_most=max(one.load for one in found.values()),
+        late=max(one.late_share for one in found.values()),
+        longest=max(one.longest_bytes for one in ours),
+        payload=max(one.longest_bytes for one in ours) - HEADER_BYTES,
+        first=max(one.first_packet_s for one in ours),
+        resumed=outage.resumed_s,
+        content_resumed=outage.content_resumed_s,
+        resumed_wanted=RESUMED_S,
+        shares=share_table(runs),
+        tcp=tcp_table(runs),
+        packets=packet_table(runs),
+        files=file_table(runs),
+        missing=page.paragraph(
+            f"Not measured of these cells: {'; '.join(missing)}." if missing else "All cells were measured."
+        ),
+    )
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Do what the command line asks for."""
+    programs = (arguments.programs or PROGRAMS).resolve()
+    if not arguments.page:
+        check_machine()
+        remove_leftovers()
+        if arguments.programs is None:
+            build("relay")
+    runs = Runs(programs)
+    if not arguments.page:
+        runs.measure([cell for cell in cells() if arguments.only in str(cell)])
+    if not arguments.only:
+        write_page(runs)
+
+
+def main() -> None:
+    """Measure what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=Path, help="the folder of the relay, instead of building it")
+    parser.add_argument("--only", default="", metavar="WORDS", help="measure cells with these words in their names")
+    parser.add_argument("--page", action="store_true", help="measure nothing, and write the page from what is there")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        measure(arguments)
+    except UnusableError as error:
+        quit_for(str(error), error.remedy)
+    except RuntimeError as error:
+        quit_for(str(error), "the same command goes on with what is missing")
+    except KeyboardInterrupt:
+        print("\nInterrupted; the same command goes on.", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()
