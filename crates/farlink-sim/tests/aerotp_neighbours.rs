@@ -70,6 +70,18 @@ fn beside_reno_in_a_deep_queue_aerotp_has_its_share() {
     assert!(alone.0 > 0.85 && alone.1 < 0.03, "{alone:?}");
 }
 
+/// `[P16]`: bursts of four packets, between which 400 packets often arrive without loss, which was taken for a queue that is full at times: 0.54 to 0.59 of
+/// what the path carries.
+#[test]
+fn losses_in_bursts_are_the_channels() {
+    let mut scenario = bottleneck(&[aerotp("friendly")], 0.025, 10, 0.0);
+    scenario["hop"]["wan"]["channel"] = json!({
+        "kind": "gilbert-elliott", "p_good_to_bad": 0.02 / 0.98 / 4.0, "p_bad_to_good": 0.25, "loss_bad": 1.0,
+    });
+    let (goodput, _) = measured(&scenario)[0];
+    assert!(goodput > 0.75, "{goodput}");
+}
+
 /// `[P17]`: ten times the rate of the bottleneck, at which 90 % were lost for ever; and channels that lose as much at any rate.
 #[test]
 fn a_set_rate_falls_to_what_a_bottleneck_carries_and_stays_where_a_channel_loses() {

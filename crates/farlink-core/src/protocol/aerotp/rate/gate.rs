@@ -19,15 +19,18 @@ const QUIET_BLOCKS: usize = 2;
 pub(super) struct LeastLoss {
     /// Of the present block.
     packets: Packets,
-    blocks: VecDeque<f64>,
+    blocks: VecDeque<Packets>,
 }
 
 impl LeastLoss {
-    /// Takes the packets of a phase whose rate was not above the base rate.
-    pub(super) fn add(&mut self, packets: Packets) {
+    /// Takes the packets of a phase whose rate was not above the base rate. Where they are lost in runs of mean length `run`, as many times
+    /// more packets tell as much.
+    pub(super) fn add(&mut self, packets: Packets, run: f64) {
         self.packets.add(packets);
-        if self.packets.known() >= BLOCK_PACKETS {
-            self.blocks.push_back(std::mem::take(&mut self.packets).lost_share());
+        if self.packets.known() >= run * BLOCK_PACKETS {
+            // Blocks from before it was known that losses come in runs are too short to tell anything.
+            self.blocks.retain(|block| 2.0 * block.known() >= run * BLOCK_PACKETS);
+            self.blocks.push_back(std::mem::take(&mut self.packets));
             if self.blocks.len() > BLOCKS {
                 self.blocks.pop_front();
             }
@@ -44,21 +47,21 @@ impl LeastLoss {
         if self.blocks.len() < LATE_BLOCKS {
             return self.share() <= QUIET;
         }
-        self.blocks.iter().filter(|&&lost| lost <= QUIET).count() >= QUIET_BLOCKS
+        self.blocks.iter().filter(|block| block.lost_share() <= QUIET).count() >= QUIET_BLOCKS
     }
 
     /// Whether clearly more is lost of late: the rest is congestion.
     pub(super) fn is_exceeded(&self) -> bool {
         let least = self.share();
         let late = self.blocks.iter().rev().take(LATE_BLOCKS);
-        let recent = late.sum::<f64>() / LATE_BLOCKS as f64;
+        let recent = late.map(Packets::lost_share).sum::<f64>() / LATE_BLOCKS as f64;
         self.blocks.len() >= LATE_BLOCKS && recent > least + MORE + 3.0 * deviation(recent, BLOCK_PACKETS)
     }
 
     /// The share, if anything was seen.
     pub(super) fn seen(&self) -> Option<f64> {
         let so_far = (self.packets.known() > 0.0).then(|| self.packets.lost / self.packets.known());
-        self.blocks.iter().copied().reduce(f64::min).or(so_far)
+        self.blocks.iter().map(Packets::lost_share).reduce(f64::min).or(so_far)
     }
 }
 
@@ -69,7 +72,7 @@ mod tests {
     fn after(blocks: &[f64]) -> LeastLoss {
         let mut least = LeastLoss::default();
         for share in blocks {
-            least.add(Packets { arrived: BLOCK_PACKETS * (1.0 - share), lost: BLOCK_PACKETS * share });
+            least.add(Packets { arrived: BLOCK_PACKETS * (1.0 - share), lost: BLOCK_PACKETS * share }, 1.0);
         }
         least
     }
@@ -82,6 +85,11 @@ mod tests {
         assert!(after(&[0.0]).has_quiet_blocks() && !after(&[0.02]).has_quiet_blocks());
         assert!(after(&[0.02, 0.0, 0.02]).has_quiet_blocks() && !after(&[0.02, 0.0, 0.02, 0.03]).has_quiet_blocks());
         assert!(after(&[0.02, 0.0, 0.02, 0.002]).has_quiet_blocks());
+        // In bursts of four, a block of four times as many packets tells as much, and shorter ones from before tell nothing.
+        let mut bursts = after(&[0.02, 0.0, 0.02, 0.0]);
+        let block = |lost: f64| Packets { arrived: BLOCK_PACKETS - lost, lost };
+        [8.0, 0.0, 0.0, 12.0].iter().for_each(|&lost| bursts.add(block(lost), 4.0));
+        assert!(!bursts.has_quiet_blocks());
         let long_ago = [&[0.0, 0.0][..], &[0.02; BLOCKS]].concat();
         assert!(!after(&long_ago).has_quiet_blocks());
     }

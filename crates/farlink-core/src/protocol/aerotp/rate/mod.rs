@@ -18,6 +18,7 @@ mod outcomes;
 mod overload;
 mod packets;
 mod phases;
+mod runs;
 mod silence;
 
 use crate::origin::{MoveOrigin, OriginShift, instants};

@@ -75,7 +75,7 @@ impl Learnt {
     /// It is known of all packets of a phase whether they arrived.
     pub(super) fn on_settled(&mut self, now: Time, phase: &Phase) {
         if phase.gain <= 1.0 {
-            self.least_loss.add(phase.packets);
+            self.least_loss.add(phase.packets, self.runs.mean());
             self.cycle.shortest = self.cycle.shortest.min(phase.shortest);
             if phase.began() >= self.drained && !self.is_gated() {
                 self.drain(now, phase.shortest);

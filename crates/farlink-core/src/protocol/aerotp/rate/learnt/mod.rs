@@ -19,6 +19,7 @@ use super::least_round_trip::{LeastRoundTrip, tolerated};
 use super::margin::{LOSSY, Margin};
 use super::overload::Overload;
 use super::phases::Phases;
+use super::runs::Runs;
 use super::{Answer, RateControl};
 
 /// Doubles the rate until the bottleneck is found, then follows it.
@@ -57,6 +58,7 @@ pub(super) struct Learnt {
     phases: Phases,
     margin: Margin,
     least_loss: LeastLoss,
+    runs: Runs,
     floor: Option<Floor>,
     /// Whether nearly nothing arrives; `None` on a path of one's own, where acknowledgements tell what arrives.
     overload: Option<Overload>,
@@ -85,7 +87,7 @@ pub(super) struct Learnt {
 }
 
 instants! {
-    Learnt: burst, arrivals, period, phases, floor, overload, advanced, phase_until, answered;
+    Learnt: burst, arrivals, period, phases, runs, floor, overload, advanced, phase_until, answered;
     ticks: drained;
     fixed: rate, base, gain, most, most_hinted, packet_bytes, wire_share, sharing, is_starting, dispersion, speeds, recent, least,
     marked, round_trip, waited, margin, least_loss, excess, is_used, phase, settled, cycle, growing, report_spacing, answer_delay, jitter
@@ -192,6 +194,7 @@ impl Learnt {
             phases: Phases::default(),
             margin: Margin::default(),
             least_loss: LeastLoss::default(),
+            runs: Runs::default(),
             floor: None,
             overload: is_guarded.then(|| Overload::new(config.initial_rto_s.time())),
             excess: 1.0,
@@ -245,6 +248,9 @@ impl Learnt {
         self.phases.on_outcome(sent, arrived);
         if let Some(overload) = &mut self.overload {
             overload.on_outcome(sent, arrived);
+        }
+        if arrived == 0.0 {
+            self.runs.on_lost(sent, self.packet_bytes / self.rate);
         }
         if arrived < 1.0
             && let Some(floor) = &mut self.floor

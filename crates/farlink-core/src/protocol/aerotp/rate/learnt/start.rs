@@ -8,6 +8,7 @@ use super::super::least_round_trip::QUEUE;
 use super::super::margin::Margin;
 use super::super::packets::deviation;
 use super::super::phases::{Phase, USED};
+use super::super::runs::Runs;
 use super::{Cycle, Learnt, MARKED, Period, Recent};
 
 /// Growth of the rate in a period without congestion at the start, and at the start above the estimate of the first burst.
@@ -72,7 +73,7 @@ impl Learnt {
             let delivered = phase.rate * share / before;
             self.go_on_at(now, self.bounded(QUEUE * delivered.min(self.rate), self.round_trip));
         } else {
-            self.least_loss.add(phase.packets);
+            self.least_loss.add(phase.packets, 1.0);
         }
     }
 
@@ -113,6 +114,7 @@ impl Learnt {
             overload.begin(now);
         }
         self.phases.clear();
+        self.runs = Runs::default();
         self.margin = Margin::default();
         // The queue of the start drains in the first phase.
         (self.cycle, self.phase, self.settled, self.growing) = (Cycle::default(), 1, 1, 0);
