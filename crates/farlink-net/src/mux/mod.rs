@@ -35,10 +35,12 @@ use counters::Counters;
 use message::Message;
 use session::{INITIATION_BYTES, Like, RESPONSE_BYTES, Session};
 
-/// Bytes of the headers of IPv6 and UDP; those of IPv4 are 20 shorter, which packets then are too.
-const BELOW_BYTES: usize = 40 + 8;
-/// AeroTP's own header, the outer header and the tag.
-const HEADER_BYTES: usize = BELOW_BYTES + OUTER_BYTES + TAG_BYTES + 20;
+/// Bytes of the header of UDP, and of those of IP.
+const UDP_BYTES: usize = 8;
+const IPV4_BYTES: usize = 20;
+const IPV6_BYTES: usize = 40;
+/// The outer header, the tag, and what is left of AeroTP's own header of 20 bytes without HEC (2) and CRC-32 (4). `[O22]`
+const SEALED_HEADER_BYTES: usize = OUTER_BYTES + TAG_BYTES + 20 - 2 - 4;
 /// Missed deadlines up to this age are caught up one by one, so that a driver that wakes up late does not reduce the rate.
 const CATCH_UP: Time = Time::from_millis(5);
 
@@ -262,7 +264,8 @@ impl Mux {
     /// # Errors
     /// If the configuration is refused, or has no connections that could be accepted.
     pub fn listen(&mut self, port: u16, config: &AerotpConfig, limits: AcceptorLimits) -> Result<(), ConfigError> {
-        let config = self.sized(config, RESPONSE_BYTES);
+        // Peers of both families may come: the longer header leaves room for either.
+        let config = self.sized(config, RESPONSE_BYTES, IPV6_BYTES);
         farlink_core::protocol::aerotp::Acceptor::<u16, Bytes>::new(&config, limits)?;
         self.listening.insert(port, (config, limits));
         Ok(())
@@ -286,7 +289,8 @@ impl Mux {
             Some(known) => known.own_id,
             None => self.call(now, peer, route)?,
         };
-        let config = self.sized(config, INITIATION_BYTES);
+        let ip_bytes = if route.remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
+        let config = self.sized(config, INITIATION_BYTES, ip_bytes);
         let it = self.sessions.get_mut(&session).expect("it was just found");
         let place = it.connections.open(now, &config, port, &mut self.random).ok_or(OpenError::Full)?;
         self.touch(session, now);
@@ -399,7 +403,14 @@ impl Mux {
     fn next_ready(&mut self, now: Time) -> Option<(u32, Time)> {
         let (id, at) = self.ready.pop_front()?;
         self.is_ready.remove(&id);
-        Some((id, at.min(now)))
+        let at = at.min(now);
+        // What was due before counts from then: what arrives while a driver is late would delay the pacing each time.
+        let Some(&due) = self.scheduled.get(&id).filter(|&&due| due < at) else { return Some((id, at)) };
+        self.timers.remove(&(due, id));
+        self.scheduled.remove(&id);
+        let at = due.max(now.since(CATCH_UP)).min(at);
+        self.sessions.get_mut(&id)?.handle_timeout(at);
+        Some((id, at))
     }
 
     /// Handles the next deadline that has passed.
@@ -487,10 +498,10 @@ impl Mux {
     }
 
     /// The configuration of a connection that begins with a hello of so many bytes before each packet. `[Y14]`
-    fn sized(&self, config: &AerotpConfig, hello_bytes: usize) -> AerotpConfig {
+    fn sized(&self, config: &AerotpConfig, hello_bytes: usize, ip_bytes: usize) -> AerotpConfig {
         let count = |bytes: usize| Count::new(bytes as f64).expect("sizes of packets are counts");
         let packet_bytes = count(usize::from(self.config.packet_bytes) - hello_bytes);
-        AerotpConfig { packet_bytes, header_bytes: count(HEADER_BYTES), ..config.clone() }
+        AerotpConfig { packet_bytes, header_bytes: count(ip_bytes + UDP_BYTES + SEALED_HEADER_BYTES), ..config.clone() }
     }
 
     fn full_packet(&self) -> Count {
