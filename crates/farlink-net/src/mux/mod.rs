@@ -6,8 +6,10 @@
 
 mod connections;
 mod counters;
+mod handshakes;
 mod message;
 mod route;
+mod service;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -18,22 +20,22 @@ use farlink_core::endpoint::{Ecn, Probe, Rx};
 use farlink_core::event::{Abort, Event};
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
 use farlink_core::units::Count;
-use farlink_core::wire::aerotp::sealed::{Algorithm, Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
+use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
 use farlink_core::{ConfigError, Endpoint as _, OriginShift, Stream as _, Time};
 
-use crate::seal::cookie::{self, CookieMaker, CookieSeal};
-use crate::seal::hello::{Checked, Initiation, Initiator, Responder, Response};
+use crate::seal::cookie::{CookieMaker, CookieSeal};
 use crate::seal::mac::{HelloMac, MAC_BYTES, Mac, ResetSecret};
-use crate::seal::random::{self, OsRandom};
-use crate::seal::{PresharedKey, PublicKey, Secret, StaticKey};
+use crate::seal::random::OsRandom;
+use crate::seal::{PresharedKey, PublicKey, StaticKey};
 
 pub use counters::{CounterStore, MemoryCounters};
 pub use route::Route;
 
 use connections::Place;
 use counters::Counters;
+use handshakes::Load;
 use message::Message;
-use session::{INITIATION_BYTES, Like, RESPONSE_BYTES, Session};
+use session::{INITIATION_BYTES, RESPONSE_BYTES, Session};
 
 /// Bytes of the header of UDP, and of those of IP.
 const UDP_BYTES: usize = 8;
@@ -41,8 +43,6 @@ const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 /// The outer header, the tag, and what is left of AeroTP's own header of 20 bytes without HEC (2) and CRC-32 (4). `[O22]`
 const SEALED_HEADER_BYTES: usize = OUTER_BYTES + TAG_BYTES + 20 - 2 - 4;
-/// Missed deadlines up to this age are caught up one by one, so that a driver that wakes up late does not reduce the rate.
-const CATCH_UP: Time = Time::from_millis(5);
 
 /// Whose sessions are answered.
 #[derive(Clone, Debug)]
@@ -376,81 +376,6 @@ impl Mux {
         }
     }
 
-    /// Writes the next datagrams to the start of `out`: up to `most`, all to the same destination and, but for the last, of one
-    /// length. Missed deadlines of up to 5 ms are caught up.
-    pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
-        if let Some(batch) = self.send_cookie(out).or_else(|| self.send_reset(out)) {
-            return Some(batch);
-        }
-        loop {
-            // Missed deadlines and sessions with something to send take turns, so that neither keeps the other waiting.
-            self.is_turn_of_timers = !self.is_turn_of_timers;
-            let next = if self.is_turn_of_timers {
-                self.wake(now).or_else(|| self.next_ready(now))
-            } else {
-                self.next_ready(now).or_else(|| self.wake(now))
-            };
-            let (id, at) = next?;
-            let batch = self.fill(id, at, now, most, out);
-            self.settle(id, at);
-            if batch.is_some() {
-                return batch;
-            }
-        }
-    }
-
-    /// The next session that may have something to send, and up to when it has been served.
-    fn next_ready(&mut self, now: Time) -> Option<(u32, Time)> {
-        let (id, at) = self.ready.pop_front()?;
-        self.is_ready.remove(&id);
-        let at = at.min(now);
-        // What was due before counts from then: what arrives while a driver is late would delay the pacing each time.
-        let Some(&due) = self.scheduled.get(&id).filter(|&&due| due < at) else { return Some((id, at)) };
-        self.timers.remove(&(due, id));
-        self.scheduled.remove(&id);
-        let at = due.max(now.since(CATCH_UP)).min(at);
-        self.sessions.get_mut(&id)?.handle_timeout(at);
-        Some((id, at))
-    }
-
-    /// Handles the next deadline that has passed.
-    fn wake(&mut self, now: Time) -> Option<(u32, Time)> {
-        let &(due, id) = self.timers.first().filter(|(due, _)| *due <= now)?;
-        self.timers.remove(&(due, id));
-        self.scheduled.remove(&id);
-        let at = due.max(now.since(CATCH_UP));
-        self.sessions.get_mut(&id)?.handle_timeout(at);
-        Some((id, at))
-    }
-
-    /// Writes datagrams of one session, also those of deadlines that it has missed since `at`.
-    fn fill(&mut self, id: u32, at: Time, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
-        let session = self.sessions.get_mut(&id)?;
-        let first = session.poll_transmit(at, out, None)?;
-        let mut bytes = first.bytes;
-        let like = Like { most_bytes: first.bytes, ecn: first.ecn };
-        let (mut at, mut count) = (at, 1);
-        while count < most && out.len() - bytes >= first.bytes {
-            let Some(next) = session.poll_transmit(at, &mut out[bytes..], Some(like)) else {
-                let due = session.poll_timeout();
-                if due <= now && due > at {
-                    at = due.max(now.since(CATCH_UP)).max(at);
-                    session.handle_timeout(at);
-                    if !session.is_holding() {
-                        continue;
-                    }
-                }
-                break;
-            };
-            (bytes, count) = (bytes + next.bytes, count + 1);
-            if next.bytes < first.bytes {
-                break;
-            }
-        }
-        self.mark_ready(id, at);
-        Some(Batch { route: session_route(&self.sessions, id), ecn: first.ecn, bytes, datagram_bytes: first.bytes })
-    }
-
     /// The next event of a connection.
     pub fn poll_event(&mut self) -> Option<(ConnectionId, Event)> {
         let next = self.events.pop_front()?;
@@ -506,171 +431,6 @@ impl Mux {
 
     fn full_packet(&self) -> Count {
         Count::new(f64::from(self.config.packet_bytes)).expect("sizes of packets are counts")
-    }
-
-    /// Begins a session. `[Y2]`
-    fn call(&mut self, now: Time, peer: &PublicKey, route: Route) -> Result<u32, OpenError> {
-        if self.sessions.len() >= self.config.sessions {
-            return Err(OpenError::Full);
-        }
-        let own_id = self.new_id();
-        let mut early = Secret::default();
-        random::fill(&mut *early);
-        let initiation = Initiation {
-            counter: self.counters.next_own((self.unix_us)(), &mut *self.store)?,
-            early,
-            connection_id: own_id,
-            reset_token: self.reset.token(own_id),
-            algorithm: preferred(),
-        };
-        let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
-        let code = Checked::read(&HelloMac::to(peer), &begun.1).expect("it was just written").code;
-        self.asked.insert(code, own_id);
-        let sizes = (self.full_packet(), self.moved);
-        let mut session = Session::calling((own_id, code), *peer, route, begun, &initiation, sizes);
-        session.last_opened = now;
-        self.sessions.insert(own_id, session);
-        Ok(own_id)
-    }
-
-    fn new_id(&self) -> u32 {
-        loop {
-            let mut bytes = [0; 4];
-            random::fill(&mut bytes);
-            let id = u32::from_ne_bytes(bytes);
-            if id != 0 && !self.sessions.contains_key(&id) {
-                return id;
-            }
-        }
-    }
-
-    /// A hello has come. Returns the session whose packet may stand behind it.
-    fn on_hello(&mut self, now: Time, route: Route, packet: &OuterPacket, bytes: usize) -> Option<u32> {
-        if let Some(code) = cookie::code_of(packet.behind()) {
-            return self.on_cookie(&code, packet.behind());
-        }
-        let Some(checked) = Checked::read(&self.own_code, packet.behind()) else {
-            self.counts.unasked += 1;
-            return None;
-        };
-        if checked.is_initiation() {
-            if let Some(&known) = self.answered.get(&checked.code) {
-                self.sessions.get_mut(&known)?.on_repeated_initiation(bytes);
-                return Some(known);
-            }
-            return self.answer(now, route, &checked, bytes);
-        }
-        let id = packet.header().connection_id;
-        let keep = self.config.idle;
-        let Some(session) = self.sessions.get_mut(&id) else {
-            self.counts.stray += 1;
-            return None;
-        };
-        if !session.on_response(now, route, &checked, keep) {
-            self.counts.untrusted += 1;
-            return None;
-        }
-        if let Some(peer_id) = session.peer_id {
-            self.by_peer_id.insert(peer_id, id);
-        }
-        self.asked.remove(&session.code);
-        Some(id)
-    }
-
-    /// A busy responder has sent a cookie for an initiation of this side. `[Y15]`
-    fn on_cookie(&mut self, code: &Mac, content: &[u8]) -> Option<u32> {
-        let session = self.asked.get(code).and_then(|id| self.sessions.get_mut(id));
-        let opened = session.and_then(|session| Some((CookieSeal::of(&session.peer).open(code, content)?, session)));
-        let Some((cookie, session)) = opened else {
-            self.counts.stray += 1;
-            return None;
-        };
-        session.on_cookie(&cookie);
-        Some(session.own_id)
-    }
-
-    /// Whether an initiation may cost key agreements; if not, a cookie goes back. `[Y15]`
-    fn may_agree(&mut self, now: Time, route: Route, checked: &Checked<'_>) -> bool {
-        if !self.load.is_high(now) {
-            return true;
-        }
-        let cookies = self.cookies.get_or_insert_with(|| CookieMaker::new(now));
-        if checked.has_cookie(&cookies.taken(now, &route.remote)) {
-            return true;
-        }
-        self.counts.without_cookie += 1;
-        if self.given.len() < MOST_GIVEN {
-            let cookie = cookies.cookie(now, &route.remote);
-            self.given.push_back((route, self.cookie_seal.seal(&checked.code, &cookie)));
-        }
-        false
-    }
-
-    fn send_cookie(&mut self, out: &mut [u8]) -> Option<Batch> {
-        let (route, content) = self.given.pop_front()?;
-        let packet = session::hello_packet(&content, 0);
-        out.get_mut(..packet.len())?.copy_from_slice(&packet);
-        Some(Batch { route, ecn: Ecn::NotCapable, bytes: packet.len(), datagram_bytes: packet.len() })
-    }
-
-    /// Answers a new initiation. `[Y3]`, `[Y5]`
-    fn answer(&mut self, now: Time, route: Route, checked: &Checked<'_>, bytes: usize) -> Option<u32> {
-        if !self.may_agree(now, route, checked) {
-            return None;
-        }
-        if self.sessions.len() >= self.config.sessions || self.half_open() >= self.config.half_open {
-            self.make_room(now);
-            if self.sessions.len() >= self.config.sessions || self.half_open() >= self.config.half_open {
-                self.counts.full += 1;
-                return None;
-            }
-        }
-        self.load.count(now);
-        let responder = Responder::read(&self.config.key, &self.config.shared, checked);
-        let responder = responder.filter(|responder| match &self.config.trust {
-            Trust::Anyone => true,
-            Trust::Keys(keys) => keys.contains(&responder.peer),
-        });
-        let Some(responder) = responder else {
-            self.counts.untrusted += 1;
-            return None;
-        };
-        let (peer, initiation) = (responder.peer, responder.initiation.clone());
-        // A counter that cannot be kept opens nothing early: the handshake still shows that the peer is there.
-        let takes_early = matches!(self.config.trust, Trust::Keys(_))
-            && self.counters.take(&peer, initiation.counter, &mut *self.store).unwrap_or(false);
-        self.counts.repeated_hellos += u64::from(!takes_early);
-        let own_id = self.new_id();
-        let response = Response {
-            connection_id: own_id,
-            reset_token: self.reset.token(own_id),
-            algorithm: agreed(initiation.algorithm),
-            takes_early,
-        };
-        let answered = responder.answer(&response);
-        let sizes = (self.full_packet(), self.config.idle, self.moved);
-        let mut session =
-            Session::answering(now, (own_id, checked.code), peer, route, &initiation, &response, answered, sizes);
-        session.on_repeated_initiation(bytes);
-        self.answered.insert(checked.code, own_id);
-        self.by_peer_id.insert(initiation.connection_id, own_id);
-        self.sessions.insert(own_id, session);
-        Some(own_id)
-    }
-
-    fn half_open(&self) -> usize {
-        self.sessions.values().filter(|session| session.is_half_open() && !session.is_calling()).count()
-    }
-
-    /// Forgets half-open sessions that have been silent for a while.
-    fn make_room(&mut self, now: Time) {
-        let silent: Vec<u32> = self
-            .sessions
-            .values()
-            .filter(|it| it.is_half_open() && !it.is_calling() && now >= it.last_opened + Time::from_secs(10))
-            .map(|it| it.own_id)
-            .collect();
-        silent.into_iter().for_each(|id| self.remove(id, Abort::NoAnswer));
     }
 
     /// A packet of a session has come.
@@ -773,112 +533,11 @@ impl Mux {
             self.timers.remove(&(due, id));
         }
     }
-
-    /// Something happened to a session: it may have something to send, and other deadlines.
-    fn touch(&mut self, id: u32, now: Time) {
-        if self.sessions.contains_key(&id) {
-            self.mark_ready(id, now);
-            self.take_events(id);
-        }
-    }
-
-    fn mark_ready(&mut self, id: u32, at: Time) {
-        if self.is_ready.insert(id) {
-            self.ready.push_back((id, at));
-        }
-    }
-
-    fn take_events(&mut self, id: u32) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        while let Some((place, event)) = session.connections.poll_event() {
-            if matches!(event, Event::Closed | Event::Aborted(_)) {
-                session.connections.on_ended(place, event);
-            }
-            self.events.push_back((ConnectionId { session: id, place }, event));
-        }
-    }
-
-    /// A session has nothing more to send: takes its events and sets its next deadline.
-    fn settle(&mut self, id: u32, at: Time) {
-        self.take_events(id);
-        let Some(session) = self.sessions.get(&id) else { return };
-        let mut due = session.poll_timeout();
-        // `[Y12]`
-        if session.connections.is_idle() {
-            let forget = session.last_opened + self.config.idle;
-            if at >= forget {
-                return self.remove(id, Abort::NoAnswer);
-            }
-            due = due.min(forget);
-        }
-        let before = self.scheduled.get(&id).copied();
-        if before == Some(due) {
-            return;
-        }
-        if let Some(before) = before {
-            self.timers.remove(&(before, id));
-        }
-        if due == Time::NEVER {
-            self.scheduled.remove(&id);
-        } else {
-            self.scheduled.insert(id, due);
-            self.timers.insert((due, id));
-        }
-    }
-}
-
-/// Key agreements in a second from which on cookies are asked for, and how many cookies wait to be sent.
-const MOST_AGREEMENTS: u32 = 100;
-const MOST_GIVEN: usize = 64;
-
-/// How many initiations have cost key agreements in the present second.
-#[derive(Clone, Copy, Debug, Default)]
-struct Load {
-    since: Time,
-    agreements: u32,
-}
-
-impl Load {
-    fn count(&mut self, now: Time) {
-        self.renew(now);
-        self.agreements += 1;
-    }
-
-    fn is_high(&mut self, now: Time) -> bool {
-        self.renew(now);
-        self.agreements >= MOST_AGREEMENTS
-    }
-
-    fn renew(&mut self, now: Time) {
-        if now >= self.since + Time::from_secs(1) {
-            *self = Load { since: now, agreements: 0 };
-        }
-    }
 }
 
 /// Bytes of the packet of a reset, and how many wait to be sent.
 const RESET_BYTES: usize = OUTER_BYTES + 4 + MAC_BYTES;
 const MOST_RESETS: usize = 64;
-
-fn session_route(sessions: &HashMap<u32, Session>, id: u32) -> Route {
-    sessions[&id].route
-}
-
-/// AES where the processor has instructions for it, ChaCha20 elsewhere.
-fn preferred() -> Algorithm {
-    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-    let has_aes = std::arch::is_x86_feature_detected!("aes");
-    #[cfg(target_arch = "aarch64")]
-    let has_aes = std::arch::is_aarch64_feature_detected!("aes");
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
-    let has_aes = false;
-    if has_aes { Algorithm::Aes256Gcm } else { Algorithm::ChaCha20Poly1305 }
-}
-
-/// That of both directions, by what the initiator prefers.
-fn agreed(by_initiator: Algorithm) -> Algorithm {
-    if preferred() == by_initiator { by_initiator } else { Algorithm::ChaCha20Poly1305 }
-}
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use farlink_core::protocol::aerotp::RateControl;
 use farlink_core::rng::{RandomSource, SplitMix64};
 use farlink_core::units::{BitRate, PositiveSeconds};
 
+use super::handshakes::MOST_GIVEN;
 use super::*;
 
 const PORT: u16 = 1;
