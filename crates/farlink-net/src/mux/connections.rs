@@ -44,6 +44,8 @@ pub(super) struct Connections {
     is_turn_of_accepted: bool,
 }
 
+/// Drivers wake up late by up to this. What was due meanwhile is sent at once, and no more, whatever the delay.
+const TIMER_LATENESS: Time = Time::from_millis(5);
 /// Ports of the side that began the session are even, those of the other odd. `[Y13]`
 const FIRST_PORT: u16 = 0xc000;
 
@@ -77,6 +79,7 @@ impl Connections {
         }
         self.next_port = after(port);
         let mut connection = Connection::connect(config, random);
+        connection.set_timer_lateness(TIMER_LATENESS);
         connection.move_origin(self.moved);
         if let Some(bytes) = self.packet_bytes {
             let _ = connection.set_packet_bytes(now, bytes);
@@ -124,6 +127,7 @@ impl Connections {
             let (config, limits) = listening.get(&destination)?;
             let mut acceptor = Acceptor::new(config, *limits).ok()?;
             acceptor.move_origin(self.moved);
+            acceptor.set_timer_lateness(TIMER_LATENESS);
             self.accepted.insert(destination, acceptor);
         }
         let acceptor = self.accepted.get_mut(&destination)?;

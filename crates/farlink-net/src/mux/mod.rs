@@ -191,8 +191,8 @@ pub struct Mux {
     /// When each session has something to do.
     timers: BTreeSet<(Time, u32)>,
     scheduled: HashMap<u32, Time>,
-    /// Sessions that may have something to send, and up to which time they have been served.
-    ready: VecDeque<(u32, Time)>,
+    /// Sessions that may have something to send.
+    ready: VecDeque<u32>,
     is_ready: BTreeSet<u32>,
     is_turn_of_timers: bool,
     /// Initiations of this side that wait for an answer, by their code.
@@ -293,7 +293,7 @@ impl Mux {
         let config = self.sized(config, INITIATION_BYTES, ip_bytes);
         let it = self.sessions.get_mut(&session).expect("it was just found");
         let place = it.connections.open(now, &config, port, &mut self.random).ok_or(OpenError::Full)?;
-        self.touch(session, now);
+        self.touch(session);
         Ok(ConnectionId { session, place })
     }
 
@@ -301,14 +301,14 @@ impl Mux {
     pub fn write(&mut self, now: Time, id: ConnectionId, data: &mut Bytes) -> usize {
         let connection = self.sessions.get_mut(&id.session).and_then(|it| it.connections.get_mut(id.place));
         let taken = connection.map_or(0, |connection| connection.write(now, data));
-        self.touch(id.session, now);
+        self.touch(id.session);
         taken
     }
 
     /// The next data in order, if any.
     pub fn read(&mut self, now: Time, id: ConnectionId) -> Option<Bytes> {
         let data = self.sessions.get_mut(&id.session)?.connections.get_mut(id.place)?.read();
-        self.touch(id.session, now);
+        self.touch(id.session);
         data
     }
 
@@ -316,7 +316,7 @@ impl Mux {
     pub fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(connection) = self.sessions.get_mut(&id.session).and_then(|it| it.connections.get_mut(id.place)) {
             connection.close(now);
-            self.touch(id.session, now);
+            self.touch(id.session);
         }
     }
 
@@ -328,7 +328,7 @@ impl Mux {
         if let Some(session) = self.sessions.get_mut(&id.session) {
             session.connections.abandon(id.place);
         }
-        self.touch(id.session, now);
+        self.touch(id.session);
     }
 
     /// State of a connection; `None` once it has ended and its end was told.
@@ -360,13 +360,13 @@ impl Mux {
                         Err(_) => self.counts.unreadable += 1,
                     }
                 }
-                self.touch(session, now);
+                self.touch(session);
             }
             Kind::Sealed => {
                 let session = first.header().connection_id;
                 if self.sessions.contains_key(&session) {
                     self.on_packet(now, session, route, ecn, first, bytes);
-                    self.touch(session, now);
+                    self.touch(session);
                 } else {
                     self.on_stray(route, session, bytes);
                 }
@@ -400,7 +400,6 @@ impl Mux {
         let timers = std::mem::take(&mut self.timers);
         self.timers = timers.into_iter().map(|(due, id)| (due.since(by.time()), id)).collect();
         self.scheduled.values_mut().for_each(|due| *due = due.since(by.time()));
-        self.ready.iter_mut().for_each(|(_, at)| *at = at.since(by.time()));
         self.load = Load::default();
         if let Some(cookies) = &mut self.cookies {
             cookies.move_origin(by.time());

@@ -6,96 +6,81 @@ use farlink_core::event::{Abort, Event};
 use super::session::Like;
 use super::{Batch, ConnectionId, Mux};
 
-/// Missed deadlines up to this age are caught up one by one, so that a driver that wakes up late does not reduce the rate.
-const CATCH_UP: Time = Time::from_millis(5);
-
 impl Mux {
     /// Writes the next datagrams to the start of `out`: up to `most`, all to the same destination and, but for the last, of one
-    /// length. Missed deadlines of up to 5 ms are caught up.
+    /// length.
     pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
         if let Some(batch) = self.send_cookie(out).or_else(|| self.send_reset(out)) {
             return Some(batch);
         }
         loop {
-            // Missed deadlines and sessions with something to send take turns, so that neither keeps the other waiting.
+            // Deadlines that have passed and sessions with something to send take turns, so that neither keeps the other waiting.
             self.is_turn_of_timers = !self.is_turn_of_timers;
             let next = if self.is_turn_of_timers {
-                self.wake(now).or_else(|| self.next_ready(now))
+                self.next_due(now).or_else(|| self.next_ready())
             } else {
-                self.next_ready(now).or_else(|| self.wake(now))
+                self.next_ready().or_else(|| self.next_due(now))
             };
-            let (id, at) = next?;
-            let batch = self.fill(id, at, now, most, out);
-            self.settle(id, at);
+            let id = next?;
+            self.wake(now, id);
+            let batch = self.fill(id, now, most, out);
+            self.settle(id, now);
             if batch.is_some() {
                 return batch;
             }
         }
     }
 
-    /// The next session that may have something to send, and up to when it has been served.
-    fn next_ready(&mut self, now: Time) -> Option<(u32, Time)> {
-        let (id, at) = self.ready.pop_front()?;
+    /// The next session that may have something to send.
+    fn next_ready(&mut self) -> Option<u32> {
+        let id = self.ready.pop_front()?;
         self.is_ready.remove(&id);
-        let at = at.min(now);
-        // What was due before counts from then: what arrives while a driver is late would delay the pacing each time.
-        let Some(&due) = self.scheduled.get(&id).filter(|&&due| due < at) else { return Some((id, at)) };
-        self.timers.remove(&(due, id));
-        self.scheduled.remove(&id);
-        let at = due.max(now.since(CATCH_UP)).min(at);
-        self.sessions.get_mut(&id)?.handle_timeout(at);
-        Some((id, at))
+        Some(id)
     }
 
-    /// Handles the next deadline that has passed.
-    fn wake(&mut self, now: Time) -> Option<(u32, Time)> {
-        let &(due, id) = self.timers.first().filter(|(due, _)| *due <= now)?;
-        self.timers.remove(&(due, id));
-        self.scheduled.remove(&id);
-        let at = due.max(now.since(CATCH_UP));
-        self.sessions.get_mut(&id)?.handle_timeout(at);
-        Some((id, at))
+    /// The session of the earliest deadline that has passed.
+    fn next_due(&self, now: Time) -> Option<u32> {
+        self.timers.first().filter(|(due, _)| *due <= now).map(|&(_, id)| id)
     }
 
-    /// Writes datagrams of one session, also those of deadlines that it has missed since `at`.
-    fn fill(&mut self, id: u32, at: Time, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
+    /// Handles the deadline of a session, if it has passed.
+    fn wake(&mut self, now: Time, id: u32) {
+        let Some(&due) = self.scheduled.get(&id).filter(|&&due| due <= now) else { return };
+        self.timers.remove(&(due, id));
+        self.scheduled.remove(&id);
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.handle_timeout(now);
+        }
+    }
+
+    /// Writes datagrams of one session.
+    fn fill(&mut self, id: u32, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
         let session = self.sessions.get_mut(&id)?;
-        let first = session.poll_transmit(at, out, None)?;
-        let mut bytes = first.bytes;
+        let first = session.poll_transmit(now, out, None)?;
+        let (mut bytes, mut count) = (first.bytes, 1);
         let like = Like { most_bytes: first.bytes, ecn: first.ecn };
-        let (mut at, mut count) = (at, 1);
         while count < most && out.len() - bytes >= first.bytes {
-            let Some(next) = session.poll_transmit(at, &mut out[bytes..], Some(like)) else {
-                let due = session.poll_timeout();
-                if due <= now && due > at {
-                    at = due.max(now.since(CATCH_UP)).max(at);
-                    session.handle_timeout(at);
-                    if !session.is_holding() {
-                        continue;
-                    }
-                }
-                break;
-            };
+            let Some(next) = session.poll_transmit(now, &mut out[bytes..], Some(like)) else { break };
             (bytes, count) = (bytes + next.bytes, count + 1);
             if next.bytes < first.bytes {
                 break;
             }
         }
-        self.mark_ready(id, at);
+        self.mark_ready(id);
         Some(Batch { route: self.sessions[&id].route, ecn: first.ecn, bytes, datagram_bytes: first.bytes })
     }
 
     /// Something happened to a session: it may have something to send, and other deadlines.
-    pub(super) fn touch(&mut self, id: u32, now: Time) {
+    pub(super) fn touch(&mut self, id: u32) {
         if self.sessions.contains_key(&id) {
-            self.mark_ready(id, now);
+            self.mark_ready(id);
             self.take_events(id);
         }
     }
 
-    fn mark_ready(&mut self, id: u32, at: Time) {
+    fn mark_ready(&mut self, id: u32) {
         if self.is_ready.insert(id) {
-            self.ready.push_back((id, at));
+            self.ready.push_back(id);
         }
     }
 
@@ -110,14 +95,14 @@ impl Mux {
     }
 
     /// A session has nothing more to send: takes its events and sets its next deadline.
-    fn settle(&mut self, id: u32, at: Time) {
+    fn settle(&mut self, id: u32, now: Time) {
         self.take_events(id);
         let Some(session) = self.sessions.get(&id) else { return };
         let mut due = session.poll_timeout();
         // `[Y12]`
         if session.connections.is_idle() {
             let forget = session.last_opened + self.config.idle;
-            if at >= forget {
+            if now >= forget {
                 return self.remove(id, Abort::NoAnswer);
             }
             due = due.min(forget);

@@ -306,11 +306,6 @@ impl Session {
         }
     }
 
-    /// Whether a segment waits that was longer than those of the last batch.
-    pub(super) fn is_holding(&self) -> bool {
-        self.held.is_some()
-    }
-
     fn next(&mut self, now: Time) -> Option<Ready> {
         if let Some(challenge) = self.challenge.as_mut().filter(|challenge| challenge.again <= now) {
             challenge.again = now + CHALLENGE_INTERVAL;

@@ -84,8 +84,12 @@ impl Net {
     }
 
     fn connect(&mut self) -> ConnectionId {
+        self.connect_with(&config())
+    }
+
+    fn connect_with(&mut self, config: &AerotpConfig) -> ConnectionId {
         let peer = self.hosts[1].public_key();
-        self.hosts[0].connect(self.now, &peer, Route::to(self.addresses[1]), PORT, &config()).unwrap()
+        self.hosts[0].connect(self.now, &peer, Route::to(self.addresses[1]), PORT, config).unwrap()
     }
 
     fn send(&mut self, host: usize) {
@@ -408,6 +412,21 @@ fn late_deadlines_do_not_reduce_the_rate() {
     net.run_for(2);
     let sent_bps = (net.sent[0] - before) as f64 * 1280.0 * 8.0 / 2.0;
     assert!(sent_bps > 0.995e7, "{sent_bps:.0} {:?}", net.sent);
+}
+
+/// What arrives while a driver is late is handled before the deadlines that it has missed. Time does not go back for that: a rate that
+/// is learnt subtracts times.
+#[test]
+fn rates_are_learnt_with_late_deadlines() {
+    for (seed, control) in [RateControl::Learnt, RateControl::Friendly].into_iter().cycle().take(6).enumerate() {
+        let mut net = Net::new([0.0, 0.02, 0.2][seed / 2], seed as u64);
+        net.tick = Time::from_ps(1 + net.random.next_u64() % Time::from_millis(12).as_ps());
+        let config = AerotpConfig { rate_bps: None, rate_control: Some(control), ..config() };
+        let ids = [0; 3].map(|_| net.connect_with(&config));
+        ids.into_iter().for_each(|id| net.write(id, &content(1_000_000)));
+        net.run_for(30);
+        assert_eq!(net.read.len(), 3_000_000, "{control:?} {:?}", net.tick);
+    }
 }
 
 /// Packets are as long as the host has set them, with all headers.

@@ -15,9 +15,13 @@ pub(in crate::protocol) struct Pacer {
     /// Bytes that may be sent at once, and the rest of them until `next`.
     quantum: u32,
     credit: u32,
+    /// How much later than `next` a packet that waits may be sent without delaying those after it.
+    catches_up: Time,
+    /// Whether a packet waits since before `next`.
+    is_waited_for: bool,
 }
 
-instants! { Pacer: next, held_until; fixed: ps_per_byte, quantum, credit }
+instants! { Pacer: next, held_until; fixed: ps_per_byte, quantum, credit, catches_up, is_waited_for }
 
 /// Bytes that a paced TCP sends at once, in segments of `mss` bytes at a rate in bytes per second: as many as take a millisecond,
 /// but at least two segments (one below 1.2 Mb/s), as in Linux (`tcp_tso_autosize`, `bbr_min_tso_segs`). Larger bursts need fewer
@@ -66,6 +70,24 @@ impl Pacer {
         now < self.held_until || (self.is_on() && now < self.next && self.credit == 0)
     }
 
+    /// A driver whose timers are late sends packets up to `late` after their time. Those that follow are not delayed by that, so that
+    /// the rate is kept; they may be sent at once until they are on time again. At first, and in simulations, timers are exact.
+    pub(in crate::protocol) fn set_catch_up(&mut self, late: Time) {
+        self.catches_up = late;
+    }
+
+    /// Whether timers may be late.
+    #[inline(always)]
+    pub(in crate::protocol) fn catches_up(&self) -> bool {
+        self.catches_up > Time::ZERO
+    }
+
+    /// Whether there is something to send, told when [`is_holding`](Self::is_holding) has kept it back and when there is nothing.
+    #[inline(always)]
+    pub(in crate::protocol) fn set_waited_for(&mut self, is_waited_for: bool) {
+        self.is_waited_for = is_waited_for;
+    }
+
     /// Nothing may be sent before `time`, whether or not there is a rate.
     pub(in crate::protocol) fn hold_until(&mut self, time: Time) {
         self.held_until = self.held_until.max(time);
@@ -87,7 +109,8 @@ impl Pacer {
             self.credit = self.credit.saturating_sub(bytes);
             // An idle period is not made up for, because the unsent data would follow in a burst.
             let span = Time::from_ps((self.ps_per_byte * f64::from(bytes)) as u64);
-            self.next = self.next.max(now) + span;
+            let earliest = if self.is_waited_for { now.since(self.catches_up) } else { now };
+            self.next = self.next.max(earliest) + span;
         }
     }
 }
@@ -131,6 +154,26 @@ mod tests {
         pacer.hold_until(Time::from_secs(9));
         assert!(pacer.is_holding(Time::from_secs(8)) && !pacer.is_holding(Time::from_secs(9)));
         assert_eq!(pacer.next(), Time::from_secs(9));
+    }
+
+    #[test]
+    fn what_a_late_timer_missed_follows_at_once_up_to_a_limit() {
+        let mut pacer = Pacer::new(Some(BitRate::new(8e6).unwrap()));
+        pacer.set_catch_up(Time::from_millis(5));
+        pacer.on_sent(Time::ZERO, 1000);
+        assert!(pacer.is_holding(Time::ZERO), "a packet takes a millisecond");
+        pacer.set_waited_for(true);
+        for after in 1..=3 {
+            assert!(!pacer.is_holding(Time::from_millis(3)));
+            pacer.on_sent(Time::from_millis(3), 1000);
+            assert_eq!(pacer.next(), Time::from_millis(after + 1), "as if each had been sent in time");
+        }
+        assert!(pacer.is_holding(Time::from_millis(3)));
+        pacer.on_sent(Time::from_millis(100), 1000);
+        assert_eq!(pacer.next(), Time::from_millis(96), "5 ms are caught up");
+        pacer.set_waited_for(false);
+        pacer.on_sent(Time::from_millis(200), 1000);
+        assert_eq!(pacer.next(), Time::from_millis(201), "nothing waited, so nothing was missed");
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub struct Acceptor<A, D> {
     /// The connection that sent last.
     turn: Handle,
     is_link_down: bool,
+    /// How late the timers of the driver may be.
+    timer_lateness: Time,
     /// By how much the origin of the clock has moved.
     moved: OriginShift,
     refused: Refused,
@@ -86,6 +88,7 @@ impl<A: Copy + Ord, D: Payload> MoveOrigin for Acceptor<A, D> {
             next: _,
             turn: _,
             is_link_down: _,
+            timer_lateness: _,
             refused: _,
         } = self;
         connections.values_mut().for_each(|accepted| accepted.move_origin(by));
@@ -151,9 +154,15 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             next: 0,
             turn: Handle(0),
             is_link_down: false,
+            timer_lateness: Time::ZERO,
             moved: OriginShift::default(),
             refused: Refused::default(),
         })
+    }
+
+    /// As [`Connection::set_timer_lateness`], for connections to come.
+    pub fn set_timer_lateness(&mut self, late: Time) {
+        self.timer_lateness = late;
     }
 
     /// A segment arrived from an address. Returns the connection that it belongs to or has opened, which may have something to

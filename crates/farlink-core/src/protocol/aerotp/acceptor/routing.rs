@@ -110,6 +110,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         }
         let mut connection = Connection::listen(&self.config, random);
         connection.move_origin(self.moved);
+        connection.set_timer_lateness(self.timer_lateness);
         if self.is_link_down {
             connection.set_link_down();
         }

@@ -316,6 +316,12 @@ impl<D: Payload> Connection<D> {
         }
     }
 
+    /// A driver calls it whose timers are late by up to `late`. It then gets at once, from [`poll_transmit`](crate::Endpoint::poll_transmit),
+    /// what was due in that time, so that the rate is kept. Timers are exact unless it is called. `[P20]`
+    pub fn set_timer_lateness(&mut self, late: Time) {
+        self.rate.pacer.set_catch_up(late);
+    }
+
     /// Whether the application has got `Connected` but not the end of the connection.
     pub(super) fn is_unfinished(&self) -> bool {
         self.pending_events.has_told_connected && !self.pending_events.has_told_closed

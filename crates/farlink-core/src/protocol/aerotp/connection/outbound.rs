@@ -68,7 +68,14 @@ impl<D: Payload> Connection<D> {
         if !self.may_send() && self.has_states() && std::mem::take(&mut self.is_proof_due) {
             return Some(self.plain_question(now));
         }
-        if !self.may_send() || self.rate.pacer.is_holding(now) {
+        if !self.may_send() {
+            return None;
+        }
+        if self.rate.pacer.is_holding(now) {
+            let pacer = &mut self.rate.pacer;
+            if pacer.catches_up() {
+                pacer.set_waited_for(self.sending.ready_at() <= pacer.next());
+            }
             return None;
         }
         if self.sending.ready_at() <= now {
@@ -96,6 +103,7 @@ impl<D: Payload> Connection<D> {
             let class = self.sending.class();
             return Some(Segment { sequence, class, flags, repair, forward, payload, ..self.blank(now) });
         }
+        self.rate.pacer.set_waited_for(false);
         if may_ask && std::mem::take(&mut self.is_question_due) {
             self.is_proof_due = false;
             return Some(self.question(now));
