@@ -20,25 +20,38 @@ pub(super) struct Floor {
     most: f64,
     /// Time from the loss to that point, s.
     k: f64,
-    /// Time since the loss during which the window was used, s.
+    /// Time since the recovery from the loss during which the window was used, s; below 0 until then.
     since: f64,
     /// Reno's window.
     reno: f64,
     /// When the latest reduction was made, in ticks: packets sent earlier do not cause another one.
     reduced: u64,
+    /// The time after which losses show, s.
+    feedback_s: f64,
     /// Its round trip over the time after which its losses show.
     share: f64,
     /// Parts of losses of its packets that are not a loss yet.
     lost: f64,
 }
 
-instants! { Floor: ; ticks: reduced; fixed: beta, window, most, k, since, reno, share, lost }
+instants! { Floor: ; ticks: reduced; fixed: beta, window, most, k, since, reno, feedback_s, share, lost }
 
 impl Floor {
     /// `packets` is its first window.
     pub(super) fn new(beta: f64, packets: f64) -> Self {
         let window = packets.max(LEAST_WINDOW);
-        Floor { beta, window, most: window, k: 0.0, since: 0.0, reno: window, reduced: 0, share: 1.0, lost: 0.0 }
+        Floor {
+            beta,
+            window,
+            most: window,
+            k: 0.0,
+            since: 0.0,
+            reno: window,
+            reduced: 0,
+            feedback_s: 0.0,
+            share: 1.0,
+            lost: 0.0,
+        }
     }
 
     /// Its window in packets.
@@ -51,7 +64,11 @@ impl Floor {
     pub(super) fn advance(&mut self, time: Time, round_trip: Time, feedback: Time) {
         self.share = (round_trip.as_secs_f64() / feedback.as_secs_f64().max(1e-4)).min(1.0);
         let round_trip_s = feedback.as_secs_f64().max(1e-4);
+        self.feedback_s = round_trip_s;
         let mut left = time.as_secs_f64().min(64.0 * round_trip_s);
+        // While it recovers, its window does not grow; the curve begins with congestion avoidance (RFC 9438, section 4.2).
+        let recovering = left.min(-self.since.min(0.0));
+        (self.since, left) = (self.since + recovering, left - recovering);
         while left > 0.0 {
             let step = left.min(round_trip_s / 4.0);
             self.step(step, round_trip_s);
@@ -83,7 +100,8 @@ impl Floor {
 
     /// It is as at the beginning, with a window of so many packets.
     pub(super) fn begin_again(&mut self, now: u64, packets: f64) {
-        *self = Floor { reduced: now, share: self.share, ..Floor::new(self.beta, packets) };
+        let Floor { beta, feedback_s, share, .. } = *self;
+        *self = Floor { reduced: now, since: -feedback_s, feedback_s, share, ..Floor::new(beta, packets) };
     }
 
     fn reduce(&mut self, now: u64) {
@@ -91,6 +109,33 @@ impl Floor {
         self.most = if self.window < self.most { self.window * (1.0 + self.beta) / 2.0 } else { self.window };
         self.window = (self.beta * self.window).max(LEAST_WINDOW);
         self.k = libm::cbrt((self.most - self.window).max(0.0) / (C * self.share));
-        (self.since, self.reno, self.reduced) = (0.0, self.window, now);
+        (self.since, self.reno, self.reduced) = (-self.feedback_s, self.window, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::aerotp::clock::ticks;
+
+    /// With a round trip longer than the curve takes to the last window, a flow that grew while it recovers would never become slower.
+    #[test]
+    fn a_window_that_is_lost_from_in_each_round_trip_only_falls() {
+        for round_trip_s in [0.01, 0.5, 6.0] {
+            let round_trip = Time::from_secs_f64(round_trip_s);
+            let (mut floor, mut now) = (Floor::new(0.7, 150.0), Time::ZERO);
+            floor.advance(Time::ZERO, round_trip, round_trip);
+            for _ in 0..8 {
+                let before = floor.packets();
+                now += round_trip;
+                floor.on_lost(ticks(now), ticks(now), 1.0, before);
+                assert!((floor.packets() - 0.7 * before).abs() < 1e-9);
+                floor.advance(round_trip, round_trip, round_trip);
+                assert!((floor.packets() - 0.7 * before).abs() < 1e-9, "{round_trip_s} s: {}", floor.packets());
+            }
+            let before = floor.packets();
+            floor.advance(round_trip, round_trip, round_trip);
+            assert!(floor.packets() > before, "it has recovered");
+        }
     }
 }

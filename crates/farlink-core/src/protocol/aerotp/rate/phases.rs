@@ -6,6 +6,7 @@ use crate::origin::instants;
 use crate::time::Time;
 
 use super::super::clock::ticks;
+use super::least_round_trip::RoundTrips;
 use super::packets::Packets;
 
 /// A time during which packets were sent at one rate. `[P14]`
@@ -21,8 +22,8 @@ pub(super) struct Phase {
     sent_bytes: u64,
     sent_packets: u32,
     pub(super) packets: Packets,
-    /// The shortest round trip of its packets, which shows the least queue.
-    pub(super) shortest: Time,
+    /// The round trips of its packets.
+    pub(super) round_trips: RoundTrips,
     /// Whether congestion marks were reported while it was the last one to be answered.
     pub(super) is_marked: bool,
 }
@@ -30,7 +31,7 @@ pub(super) struct Phase {
 instants! {
     Phase: ;
     ticks: began, ended;
-    fixed: gain, rate, sent_bytes, sent_packets, packets, shortest, is_marked
+    fixed: gain, rate, sent_bytes, sent_packets, packets, round_trips, is_marked
 }
 
 impl Phase {
@@ -80,7 +81,7 @@ impl Phases {
             sent_bytes: 0,
             sent_packets: 0,
             packets: Packets::default(),
-            shortest: Time::NEVER,
+            round_trips: RoundTrips::default(),
             is_marked: false,
         });
     }
@@ -116,7 +117,7 @@ impl Phases {
     #[inline]
     pub(super) fn on_round_trip(&mut self, sent: u64, round_trip: Time, is_marked: bool) {
         if let Some(phase) = self.of(sent) {
-            phase.shortest = phase.shortest.min(round_trip);
+            phase.round_trips.add(round_trip);
             phase.is_marked |= is_marked;
         }
     }

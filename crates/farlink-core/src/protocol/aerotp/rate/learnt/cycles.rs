@@ -3,6 +3,7 @@
 use crate::time::Time;
 
 use super::super::super::clock::ticks;
+use super::super::least_round_trip::RoundTrips;
 use super::super::phases::Phase;
 use super::{Cycle, DECAY, Learnt, MARKED};
 
@@ -76,9 +77,9 @@ impl Learnt {
     pub(super) fn on_settled(&mut self, now: Time, phase: &Phase) {
         if phase.gain <= 1.0 {
             self.least_loss.add(phase.packets, self.runs.mean());
-            self.cycle.shortest = self.cycle.shortest.min(phase.shortest);
+            self.cycle.round_trips.join(phase.round_trips);
             if phase.began() >= self.drained && !self.is_gated() {
-                self.drain(now, phase.shortest);
+                self.drain(now, phase.round_trips);
             }
         }
         if phase.gain < 1.0 && phase.packets.known() > 0.0 {
@@ -111,8 +112,8 @@ impl Learnt {
     }
 
     /// Lowers the base rate if a phase not above it met a queue. `[P6]`
-    pub(super) fn drain(&mut self, now: Time, shortest: Time) {
-        if let Some(drained) = self.drained(self.base, shortest) {
+    pub(super) fn drain(&mut self, now: Time, seen: RoundTrips) {
+        if let Some(drained) = self.drained(self.base, seen) {
             let before = self.base;
             self.base = self.bounded(drained, self.round_trip);
             self.margin.discount(self.base / before);
@@ -122,8 +123,8 @@ impl Learnt {
 
     /// Sets the base rate at the end of a cycle. `[P6]`
     pub(super) fn decide(&mut self) {
-        let is_waiting = self.least.drain(self.cycle.shortest).is_some();
-        self.least.watch(is_waiting, self.cycle.shortest);
+        let is_waiting = self.least.drain(self.cycle.round_trips, self.packet_time(self.base)).is_some();
+        self.least.watch(is_waiting, self.cycle.round_trips);
         if self.is_gated() || is_waiting {
             self.growing = 0;
             return;

@@ -15,7 +15,7 @@ use super::arrivals::{Arrivals, Speeds};
 use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, before};
 use super::floor::Floor;
 use super::gate::LeastLoss;
-use super::least_round_trip::{LeastRoundTrip, tolerated};
+use super::least_round_trip::{LeastRoundTrip, RoundTrips, tolerated};
 use super::margin::{LOSSY, Margin};
 use super::overload::Overload;
 use super::phases::Phases;
@@ -122,7 +122,7 @@ impl Sharing {
 /// What the settled phases of a cycle have shown.
 #[derive(Clone, Copy, Debug)]
 struct Cycle {
-    shortest: Time,
+    round_trips: RoundTrips,
     is_marked: bool,
     is_used: bool,
     /// Bytes per second that arrived in phases below the base rate.
@@ -131,7 +131,7 @@ struct Cycle {
 
 impl Default for Cycle {
     fn default() -> Self {
-        Cycle { shortest: Time::NEVER, is_marked: false, is_used: true, delivered: 0.0 }
+        Cycle { round_trips: RoundTrips::default(), is_marked: false, is_used: true, delivered: 0.0 }
     }
 }
 
@@ -142,13 +142,12 @@ struct Period {
     since: u64,
     began: Time,
     until: Time,
-    /// The shortest round trip, which shows the least queue.
-    shortest: Time,
+    round_trips: RoundTrips,
     is_marked: bool,
     sent_bytes: u64,
 }
 
-instants! { Period: began, until; ticks: since; fixed: shortest, is_marked, sent_bytes }
+instants! { Period: began, until; ticks: since; fixed: round_trips, is_marked, sent_bytes }
 
 /// Measurements since the rate was last set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -321,7 +320,7 @@ impl Learnt {
         if answer.echo < self.period.since {
             return;
         }
-        self.period.shortest = self.period.shortest.min(round_trip);
+        self.period.round_trips.add(round_trip);
         if now >= self.period.until && self.is_starting {
             self.set(now, round_trip);
             self.least.next_cycle();
@@ -337,11 +336,15 @@ impl Learnt {
         self.round_trip + self.waited
     }
 
-    /// A lower rate than `rate`, if packets with this shortest round trip waited in a queue: while there is one, they arrive at the rate
+    /// A lower rate than `rate`, if packets with these round trips waited in a queue: while there is one, they arrive at the rate
     /// of the bottleneck. `[P6]`
-    fn drained(&self, rate: f64, shortest: Time) -> Option<f64> {
-        let share = self.least.drain(shortest)?;
+    fn drained(&self, rate: f64, seen: RoundTrips) -> Option<f64> {
+        let share = self.least.drain(seen, self.packet_time(rate))?;
         Some(share * self.speeds.map_or(rate, |speeds| speeds.arrived.min(rate)))
+    }
+
+    fn packet_time(&self, rate: f64) -> Time {
+        Time::from_secs_f64(self.packet_bytes / rate)
     }
 
     /// Limits a rate to the allowed range. `[P3]`
@@ -368,7 +371,7 @@ impl Recent {
 impl Period {
     fn begin(now: Time, until: Time) -> Self {
         let since = ticks(now);
-        Period { since, until, began: now, shortest: Time::NEVER, is_marked: false, sent_bytes: 0 }
+        Period { since, until, began: now, round_trips: RoundTrips::default(), is_marked: false, sent_bytes: 0 }
     }
 }
 
