@@ -147,7 +147,7 @@ def send_files(
     keys: str | os.PathLike[str] | None = None,
     psk: str | None = None,
     rate_bps: float | None = None,
-    packet_bytes: int = 1280,
+    packet_bytes: int = 1500,
     refuse_special: bool = False,
     patience_s: float = 60.0,
     progress: Callable[[int, int], None] | None = None,
@@ -169,7 +169,7 @@ def send_files(
     rate_bps
         The rate in bit/s, headers included. By default it is learnt, and safe on a path that others share.
     packet_bytes
-        Longest packet in bytes, headers of IP and UDP included, 1200 to 9000.
+        Longest packet to look for on the path, in bytes, headers of IP and UDP included, 1200 to 9000. Packets begin with 1200.
     refuse_special
         Refuse to send anything if there are symbolic links, devices, sockets or pipes, instead of leaving them out.
     patience_s
@@ -214,7 +214,7 @@ def receive_files(
     listen: str = f"127.0.0.1:{UDP_PORT}",
     keys: str | os.PathLike[str] | None = None,
     psk: str | None = None,
-    packet_bytes: int = 1280,
+    packet_bytes: int = 1500,
     overwrite: bool = False,
     by_host: bool = False,
     once: bool = False,
@@ -234,7 +234,7 @@ def receive_files(
     psk
         A key that both sides share, 32 bytes in base64.
     packet_bytes
-        Longest packet in bytes, headers of IP and UDP included, 1200 to 9000.
+        Longest packet to look for on the path, in bytes, headers of IP and UDP included, 1200 to 9000. Packets begin with 1200.
     overwrite
         Whether a file replaces another one of its name.
     by_host

@@ -126,7 +126,7 @@ WRONG = {
     "unknown name": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--key", "nobody"], ['"nobody"', "no key"]),
     "no port": (["send", "note", "127.0.0.1:http", "--keys", "ship-keys"], ["'http' is no port", "192.0.2.1:47470"]),
     "rate": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--rate", "-1"], ["rate", "10e6"]),
-    "packets": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--packet-bytes", "9001"], ["9001", "1280"]),
+    "packets": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--packet-bytes", "9001"], ["9001", "1200 to 9000"]),
     "foreign address": (
         ["receive", "in", "--listen", "192.0.2.1", "--keys", "shore-keys"],
         ["cannot use 192.0.2.1:47470", "another"],
@@ -213,33 +213,20 @@ def test_a_sender_goes_on_when_its_receiver_is_started_again(hosts, tmp_path):
     assert_same(tmp_path / "data", tmp_path / "in" / "data")
 
 
-@pytest.mark.skipif(
+needs_namespaces = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("ip") is None, reason="network namespaces need root, and Debian's package iproute2"
 )
-def test_every_command_of_the_guide_runs_between_two_machines(tmp_path):
-    """The machines are network namespaces, `shore` with the address of the guide."""
+
+
+@pytest.fixture
+def machines() -> Iterator[dict[str, str]]:
+    """Two network namespaces with a cable between them, `shore` with the address of the guide; names by machine."""
     names = {name: f"farlink-{name}-{os.getpid()}" for name in ("shore", "ship")}
+    cable = ["eth0", "netns", names["shore"], "type", "veth", "peer", "name", "eth0", "netns", names["ship"]]
     try:
         for name in names.values():
             subprocess.run(["ip", "netns", "add", name], check=True)
-        subprocess.run(
-            [
-                "ip",
-                "link",
-                "add",
-                "eth0",
-                "netns",
-                names["shore"],
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "eth0",
-                "netns",
-                names["ship"],
-            ],
-            check=True,
-        )
+        subprocess.run(["ip", "link", "add", *cable], check=True)
         for name, address in (("shore", "192.0.2.1/24"), ("ship", "192.0.2.2/24")):
             for command in (
                 ["addr", "add", address, "dev", "eth0"],
@@ -247,10 +234,41 @@ def test_every_command_of_the_guide_runs_between_two_machines(tmp_path):
                 ["link", "set", "lo", "up"],
             ):
                 subprocess.run(["ip", "-n", names[name], *command], check=True)
-        _type_the_guide(names, tmp_path)
+        yield names
     finally:
         for name in names.values():
             subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("short", ["ship", "shore", "shore, later"])
+def test_files_arrive_over_paths_that_carry_short_packets_only(machines, hosts, tmp_path, short):
+    """The network device of `ship` refuses longer packets, that of `shore` drops them without a word."""
+    ship, shore = hosts
+    tree(tmp_path / "data", 2_000_000)
+    prefixes = {name: ("ip", "netns", "exec", space) for name, space in machines.items()}
+
+    def shorten() -> None:
+        subprocess.run(["ip", "-n", machines[short.split(",")[0]], "link", "set", "eth0", "mtu", "1300"], check=True)
+
+    if "later" not in short:
+        shorten()
+    listen = ["in", "--listen", "192.0.2.1:47470", "--keys", shore]
+    with receiving(*listen, cwd=tmp_path, prefix=prefixes["shore"]) as (_, address):
+        command = [*prefixes["ship"], *CLI, "send", "data", address, "--keys", ship, "--rate", "4e6", "--packet-bytes", "9000"]
+        sender = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        if "later" in short:
+            time.sleep(2.5)
+            shorten()
+        said, _ = sender.communicate(timeout=60)
+    assert sender.returncode == 0
+    assert said.startswith("Files    3 placed, 0 already there\n"), said
+    assert_same(tmp_path / "data", tmp_path / "in" / "data")
+
+
+@needs_namespaces
+def test_every_command_of_the_guide_runs_between_two_machines(machines, tmp_path):
+    _type_the_guide(machines, tmp_path)
 
 
 def _type_the_guide(names: dict[str, str], tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ pub(crate) fn distrust_host(name: &str, keys: Option<PathBuf>) -> PyResult<bool>
 
 /// Sends files; returns the summary as JSON.
 #[pyfunction]
-#[pyo3(signature = (paths, peer, to, *, keys=None, psk=None, rate_bps=None, packet_bytes=1280, refuse_special=false, patience_s=60.0, progress=None))]
+#[pyo3(signature = (paths, peer, to, *, keys=None, psk=None, rate_bps=None, packet_bytes=1500, refuse_special=false, patience_s=60.0, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn send_files(
     py: Python<'_>,
@@ -157,7 +157,7 @@ pub(crate) fn send_files(
 
 /// Receives files until it is interrupted, or after one complete transfer. `tell` is called with events as JSON.
 #[pyfunction]
-#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1280, overwrite=false, by_host=false, once=false))]
+#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, overwrite=false, by_host=false, once=false))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn receive_files(
     py: Python<'_>,

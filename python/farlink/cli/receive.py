@@ -32,7 +32,7 @@ def receive(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="A file replaces another one of its name.")] = False,
     by_host: Annotated[bool, typer.Option("--by-host", help="Each host has a folder of its own, by its name.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Stop after one complete transfer.")] = False,
-    packet_bytes: PacketBytes = 1280,
+    packet_bytes: PacketBytes = 1500,
     keys: Keys = None,
 ) -> None:
     """Receive files from the hosts that are trusted, until Ctrl-C.

@@ -26,7 +26,7 @@ farlink send image.tar 192.0.2.7:5000 --rate 2e6
 PSK_VARIABLE = "FARLINK_PSK"
 PacketBytes = Annotated[
     int,
-    typer.Option(metavar="BYTES", help="Longest packet with all headers: 1200 to 9000."),
+    typer.Option(metavar="BYTES", help="Longest packet to look for on the path, with all headers: 1200 to 9000."),
 ]
 
 
@@ -41,7 +41,7 @@ def send(
         float | None,
         typer.Option(metavar="BIT/S", help="The rate with headers. Default: learnt, safe on a path that others share."),
     ] = None,
-    packet_bytes: PacketBytes = 1280,
+    packet_bytes: PacketBytes = 1500,
     refuse_special: Annotated[
         bool, typer.Option("--refuse-special", help="Send nothing if there are symbolic links, devices, sockets or pipes.")
     ] = False,

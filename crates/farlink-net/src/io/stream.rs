@@ -71,8 +71,7 @@ impl AsyncRead for Connection {
         let this = self.get_mut();
         if this.rest.is_empty() {
             let mut state = this.shared.lock();
-            let now = state.clock.now();
-            match state.mux.read(now, this.id) {
+            match state.mux.read(this.id) {
                 Some(data) => {
                     drop(state);
                     this.rest = data;

@@ -148,6 +148,27 @@ impl Connections {
         self.each(|connection| drop(connection.set_packet_bytes(now, bytes)));
     }
 
+    /// The latest round trip of the data of any of them.
+    pub(super) fn round_trip(&self) -> Option<Time> {
+        self.all().filter_map(|connection| connection.probe().rtt).max()
+    }
+
+    /// Bytes of all of them that will not be sent again.
+    pub(super) fn settled_bytes(&self) -> u64 {
+        self.all().map(Stream::settled_bytes).sum()
+    }
+
+    /// Whether something waits for an acknowledgement.
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.all().any(|connection| connection.probe().in_flight_bytes.is_some_and(|bytes| bytes > 0))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Connection<Bytes>> {
+        let opened = self.opened.values().map(|opened| &opened.connection);
+        let accepted = self.accepted.values();
+        opened.chain(accepted.flat_map(|acceptor| acceptor.handles().filter_map(|handle| acceptor.get(handle))))
+    }
+
     pub(super) fn address_changed(&mut self) {
         self.each(Connection::address_changed);
     }

@@ -7,19 +7,25 @@ pub(super) enum Message {
     Ping,
     /// Asks whether the peer receives at its address.
     Challenge(u64),
-    /// Repeats the number of a challenge.
+    /// Repeats the number of a challenge or probe.
     Answer(u64),
+    /// Asks whether a packet with so many bytes of content comes through; it is filled with zeros. `[Y16]`
+    Probe { number: u64, content_bytes: u16 },
 }
 
 const PING: u8 = 0;
 const CHALLENGE: u8 = 1;
 const ANSWER: u8 = 2;
+const PROBE: u8 = 3;
+/// A byte that says what it is, and a number.
+const NUMBERED_BYTES: usize = 9;
 
 impl Message {
     pub(super) fn bytes(self) -> usize {
         match self {
             Message::Ping => 1,
-            Message::Challenge(_) | Message::Answer(_) => 9,
+            Message::Challenge(_) | Message::Answer(_) => NUMBERED_BYTES,
+            Message::Probe { content_bytes, .. } => usize::from(content_bytes).max(NUMBERED_BYTES),
         }
     }
 
@@ -29,6 +35,11 @@ impl Message {
             Message::Ping => vec![PING],
             Message::Challenge(number) => numbered(CHALLENGE, number),
             Message::Answer(number) => numbered(ANSWER, number),
+            Message::Probe { number, .. } => {
+                let mut bytes = numbered(PROBE, number);
+                bytes.resize(self.bytes(), 0);
+                bytes
+            }
         }
     }
 
@@ -40,6 +51,10 @@ impl Message {
             PING => Some(Message::Ping),
             CHALLENGE => Some(Message::Challenge(number()?)),
             ANSWER => Some(Message::Answer(number()?)),
+            PROBE => {
+                let number = u64::from_be_bytes(*rest.first_chunk()?);
+                Some(Message::Probe { number, content_bytes: u16::try_from(bytes.len()).ok()? })
+            }
             _ => None,
         }
     }
@@ -51,7 +66,8 @@ mod tests {
 
     #[test]
     fn messages_survive_the_round_trip() {
-        for message in [Message::Ping, Message::Challenge(7), Message::Answer(u64::MAX)] {
+        let probe = |content_bytes| Message::Probe { number: 7, content_bytes };
+        for message in [Message::Ping, Message::Challenge(7), Message::Answer(u64::MAX), probe(9), probe(8962)] {
             let bytes = message.encode();
             assert_eq!((Message::decode(&bytes), bytes.len()), (Some(message), message.bytes()));
         }

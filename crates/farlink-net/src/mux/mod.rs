@@ -8,6 +8,7 @@ mod connections;
 mod counters;
 mod handshakes;
 mod message;
+mod path_mtu;
 mod route;
 mod service;
 mod session;
@@ -35,12 +36,10 @@ use connections::Place;
 use counters::Counters;
 use handshakes::Load;
 use message::Message;
+use path_mtu::BASE_BYTES;
+use route::{IPV6_BYTES, UDP_BYTES};
 use session::{INITIATION_BYTES, RESPONSE_BYTES, Session};
 
-/// Bytes of the header of UDP, and of those of IP.
-const UDP_BYTES: usize = 8;
-const IPV4_BYTES: usize = 20;
-const IPV6_BYTES: usize = 40;
 /// The outer header, the tag, and what is left of AeroTP's own header of 20 bytes without HEC (2) and CRC-32 (4). `[O22]`
 const SEALED_HEADER_BYTES: usize = OUTER_BYTES + TAG_BYTES + 20 - 2 - 4;
 
@@ -63,7 +62,7 @@ pub struct MuxConfig {
     pub shared: PresharedKey,
     /// Whose sessions are answered.
     pub trust: Trust,
-    /// The longest packet, headers of IP and UDP included, in bytes: 1200 to 9000.
+    /// The longest packet that is looked for on a path, headers of IP and UDP included, in bytes: 1200 to 9000.
     pub packet_bytes: u16,
     /// Sessions that may be half open, and sessions in all.
     pub half_open: usize,
@@ -77,13 +76,13 @@ pub struct MuxConfig {
 const PACKET_BYTES: std::ops::RangeInclusive<u16> = 1200..=9000;
 
 impl MuxConfig {
-    /// For a key: nobody is trusted yet, packets have 1280 bytes, which every path of IPv6 carries (RFC 8200, section 5).
+    /// For a key: nobody is trusted yet, packets have up to 1500 bytes.
     pub fn new(key: StaticKey) -> Self {
         MuxConfig {
             key,
             shared: PresharedKey::default(),
             trust: Trust::Keys(BTreeSet::new()),
-            packet_bytes: 1280,
+            packet_bytes: 1500,
             half_open: 1024,
             sessions: 65_536,
             idle: Time::from_secs(120),
@@ -227,7 +226,11 @@ impl Mux {
     pub fn new(config: MuxConfig, store: Box<dyn CounterStore>, unix_us: fn() -> u64) -> Result<Self, ConfigError> {
         if !PACKET_BYTES.contains(&config.packet_bytes) {
             let what = format!("packets have 1200 to 9000 bytes, not {}", config.packet_bytes);
-            return Err(ConfigError::new("packet_bytes", what, "give 1280 where nothing else is known"));
+            return Err(ConfigError::new(
+                "packet_bytes",
+                what,
+                "give 1500 for Ethernet, 9000 for jumbo frames, 1200 to look for nothing longer",
+            ));
         }
         Ok(Mux {
             own_code: HelloMac::to(&config.key.public()),
@@ -289,8 +292,7 @@ impl Mux {
             Some(known) => known.own_id,
             None => self.call(now, peer, route)?,
         };
-        let ip_bytes = if route.remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
-        let config = self.sized(config, INITIATION_BYTES, ip_bytes);
+        let config = self.sized(config, INITIATION_BYTES, route.ip_bytes());
         let it = self.sessions.get_mut(&session).expect("it was just found");
         let place = it.connections.open(now, &config, port, &mut self.random).ok_or(OpenError::Full)?;
         self.touch(session);
@@ -306,7 +308,7 @@ impl Mux {
     }
 
     /// The next data in order, if any.
-    pub fn read(&mut self, now: Time, id: ConnectionId) -> Option<Bytes> {
+    pub fn read(&mut self, id: ConnectionId) -> Option<Bytes> {
         let data = self.sessions.get_mut(&id.session)?.connections.get_mut(id.place)?.read();
         self.touch(id.session);
         data
@@ -424,12 +426,8 @@ impl Mux {
     /// The configuration of a connection that begins with a hello of so many bytes before each packet. `[Y14]`
     fn sized(&self, config: &AerotpConfig, hello_bytes: usize, ip_bytes: usize) -> AerotpConfig {
         let count = |bytes: usize| Count::new(bytes as f64).expect("sizes of packets are counts");
-        let packet_bytes = count(usize::from(self.config.packet_bytes) - hello_bytes);
+        let packet_bytes = count(usize::from(BASE_BYTES) - hello_bytes);
         AerotpConfig { packet_bytes, header_bytes: count(ip_bytes + UDP_BYTES + SEALED_HEADER_BYTES), ..config.clone() }
-    }
-
-    fn full_packet(&self) -> Count {
-        Count::new(f64::from(self.config.packet_bytes)).expect("sizes of packets are counts")
     }
 
     /// A packet of a session has come.
@@ -452,7 +450,7 @@ impl Mux {
         };
         if let Some(message) = opened.message() {
             match Message::decode(message) {
-                Some(message) => session.on_message(message, &route),
+                Some(message) => session.on_message(now, message, &route),
                 None => self.counts.unusable += 1,
             }
             return;

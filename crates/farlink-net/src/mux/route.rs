@@ -2,6 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+/// Bytes of the header of UDP, and of those of IP.
+pub(super) const UDP_BYTES: usize = 8;
+pub(super) const IPV4_BYTES: usize = 20;
+pub(super) const IPV6_BYTES: usize = 40;
+
 /// Both ends of a path: where the peer is, and the own address, if the system tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -15,6 +20,11 @@ impl Route {
     /// To a peer, from whatever address the system chooses.
     pub const fn to(remote: SocketAddr) -> Self {
         Route { remote, local: None }
+    }
+
+    /// Bytes of the header of IP.
+    pub(super) fn ip_bytes(&self) -> usize {
+        if self.remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
     }
 
     /// Whether packets of the peer come the same way. An own address that is not known yet is no difference.

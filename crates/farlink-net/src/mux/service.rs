@@ -58,6 +58,7 @@ impl Mux {
         let session = self.sessions.get_mut(&id)?;
         let first = session.poll_transmit(now, out, None)?;
         let (mut bytes, mut count) = (first.bytes, 1);
+        let most = if first.is_probe { 1 } else { most };
         let like = Like { most_bytes: first.bytes, ecn: first.ecn };
         while count < most && out.len() - bytes >= first.bytes {
             let Some(next) = session.poll_transmit(now, &mut out[bytes..], Some(like)) else { break };

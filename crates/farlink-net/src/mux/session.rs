@@ -20,7 +20,8 @@ use crate::seal::{PublicKey, SealingKey};
 
 use super::connections::Connections;
 use super::message::Message;
-use super::route::{Budget, Route};
+use super::path_mtu::{PathMtu, PathProbe};
+use super::route::{Budget, Route, UDP_BYTES};
 
 /// Bytes of the packet of an initiation, and of a response.
 pub(super) const INITIATION_BYTES: usize = OUTER_BYTES + INITIATION_CONTENT_BYTES;
@@ -30,6 +31,11 @@ pub(super) const RESPONSE_BYTES: usize = OUTER_BYTES + RESPONSE_CONTENT_BYTES;
 const EARLY_STRAGGLERS: Time = Time::from_secs(3);
 /// A challenge is repeated so often until it is answered.
 const CHALLENGE_INTERVAL: Time = Time::from_millis(250);
+/// How long an answer may take: before a round trip is known, and at least.
+const FIRST_TIMEOUT: Time = Time::from_secs(1);
+const LEAST_TIMEOUT: Time = Time::from_millis(200);
+/// A packet is full if it is shorter than the longest by no more than this: codes and data are cut to their own lengths.
+const NEARLY: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -59,8 +65,7 @@ pub(super) struct Session {
     pub(super) connections: Connections,
     /// When the last packet of the peer opened.
     pub(super) last_opened: Time,
-    /// Packets may be this long, headers of IP and UDP included.
-    packet_bytes: Count,
+    path_mtu: PathMtu,
     /// A segment that did not fit into the last batch.
     held: Option<Ready>,
 }
@@ -87,6 +92,8 @@ enum Ready {
 pub(super) struct Written {
     pub(super) bytes: usize,
     pub(super) ecn: Ecn,
+    /// Whether it may be too long for the path: what goes out with it would be lost as well.
+    pub(super) is_probe: bool,
 }
 
 /// Bounds of a datagram that joins a batch.
@@ -104,7 +111,7 @@ impl Session {
         route: Route,
         (initiator, content): (Initiator, Vec<u8>),
         initiation: &Initiation,
-        (packet_bytes, moved): (Count, OriginShift),
+        (path_mtu, moved): (PathMtu, OriginShift),
     ) -> Self {
         let early = SealingKey::new(initiation.algorithm, initiation.early.clone());
         Session {
@@ -126,7 +133,7 @@ impl Session {
             challenge: None,
             connections: Connections::new(true, moved),
             last_opened: Time::ZERO,
-            packet_bytes,
+            path_mtu,
             held: None,
         }
     }
@@ -141,7 +148,7 @@ impl Session {
         initiation: &Initiation,
         response: &Response,
         (content, keys): (Vec<u8>, SessionKeys),
-        (packet_bytes, keep, moved): (Count, Time, OriginShift),
+        (path_mtu, keep, moved): (PathMtu, Time, OriginShift),
     ) -> Self {
         let early = response.takes_early.then(|| {
             let key = SealingKey::new(initiation.algorithm, initiation.early.clone());
@@ -166,7 +173,7 @@ impl Session {
             challenge: None,
             connections: Connections::new(false, moved),
             last_opened: now,
-            packet_bytes,
+            path_mtu,
             held: None,
         }
     }
@@ -193,8 +200,19 @@ impl Session {
         self.opener = Some(Unsealer::new(keys.receiving, self.own_id, keep));
         (self.route, self.last_opened) = (route, now);
         self.say(Message::Ping);
-        self.connections.set_packet_bytes(now, self.packet_bytes);
+        self.follow_path_mtu(now);
         true
+    }
+
+    /// Packets have the length that the path is known to carry.
+    fn follow_path_mtu(&mut self, now: Time) {
+        let bytes = Count::new(f64::from(self.path_mtu.bytes())).expect("sizes of packets are counts");
+        self.connections.set_packet_bytes(now, bytes);
+    }
+
+    /// How long answers may take on this path.
+    fn timeout(&self) -> Time {
+        self.connections.round_trip().map_or(FIRST_TIMEOUT, |it| it.times(2).max(LEAST_TIMEOUT))
     }
 
     fn say(&mut self, message: Message) {
@@ -237,7 +255,7 @@ impl Session {
             // What opened was sealed with the response's keys, so the peer receives at this address. `[Y4]`
             (self.hello, self.is_hello_due) = (None, false);
             self.budget = Budget::Proven;
-            self.connections.set_packet_bytes(now, self.packet_bytes);
+            self.follow_path_mtu(now);
         }
         if opened.is_newest() {
             self.follow(now, route, bytes, challenge);
@@ -256,16 +274,20 @@ impl Session {
         self.budget.on_received(bytes);
         self.challenge = Some(Challenge { number: challenge(), again: now });
         self.connections.address_changed();
+        self.path_mtu.begin_again();
+        self.follow_path_mtu(now);
     }
 
     /// A message of the session has come over the present route.
-    pub(super) fn on_message(&mut self, message: Message, route: &Route) {
+    pub(super) fn on_message(&mut self, now: Time, message: Message, route: &Route) {
         match message {
             Message::Ping => {}
-            Message::Challenge(number) => self.say(Message::Answer(number)),
+            Message::Challenge(number) | Message::Probe { number, .. } => self.say(Message::Answer(number)),
             Message::Answer(number) => {
                 if self.challenge.is_some_and(|challenge| challenge.number == number) && self.route.is_same(route) {
                     (self.challenge, self.budget) = (None, Budget::Proven);
+                } else if self.path_mtu.on_answer(now, number) {
+                    self.follow_path_mtu(now);
                 }
             }
         }
@@ -280,12 +302,21 @@ impl Session {
         if now >= self.early_until {
             (self.early, self.early_until) = (None, Time::NEVER);
         }
+        let (settled, in_flight) = (|| self.connections.settled_bytes(), self.connections.is_in_flight());
+        if self.path_mtu.handle_timeout(now, settled, in_flight) {
+            self.follow_path_mtu(now);
+        }
         self.connections.handle_timeout(now);
     }
 
     pub(super) fn poll_timeout(&self) -> Time {
         let challenge = self.challenge.map_or(Time::NEVER, |challenge| challenge.again);
-        self.connections.poll_timeout().unwrap_or(Time::NEVER).min(challenge).min(self.early_until)
+        self.connections
+            .poll_timeout()
+            .unwrap_or(Time::NEVER)
+            .min(challenge)
+            .min(self.early_until)
+            .min(self.path_mtu.due())
     }
 
     /// Writes the next datagram to `out`, if there is one and, in a batch, if it is like those before.
@@ -301,8 +332,18 @@ impl Session {
                 continue; // it counts as lost on the way `[Y8]`
             }
             if self.write(&ready, &mut out[..bytes]).is_some() {
-                return Some(Written { bytes, ecn });
+                self.note_full(now, bytes, &ready);
+                return Some(Written { bytes, ecn, is_probe: matches!(ready, Ready::Message(Message::Probe { .. })) });
             }
+        }
+    }
+
+    /// Full packets begin the search for longer ones, once the peer has the keys.
+    fn note_full(&mut self, now: Time, bytes: usize, ready: &Ready) {
+        let is_full = bytes + self.route.ip_bytes() + UDP_BYTES + NEARLY >= usize::from(self.path_mtu.bytes());
+        if is_full && self.hello.is_none() && matches!(ready, Ready::Segment(..)) {
+            let timeout = self.timeout();
+            self.path_mtu.on_full(now, || self.connections.settled_bytes(), timeout);
         }
     }
 
@@ -313,6 +354,18 @@ impl Session {
         }
         if let Some(message) = self.messages.pop_front() {
             return Some(Ready::Message(message));
+        }
+        if now >= self.path_mtu.due() {
+            let timeout = self.timeout();
+            let [first, second] = self.path_mtu.next_probes(now, timeout);
+            let message = |probe: PathProbe| {
+                let around = self.route.ip_bytes() + UDP_BYTES + OUTER_BYTES + TAG_BYTES;
+                Message::Probe { number: probe.number, content_bytes: probe.bytes - around as u16 }
+            };
+            self.messages.extend(second.map(message));
+            if let Some(probe) = first {
+                return Some(Ready::Message(message(probe)));
+            }
         }
         if let Some((outside, transmit)) = self.connections.poll_transmit(now) {
             return Some(Ready::Segment(outside, transmit));
@@ -366,6 +419,7 @@ impl Session {
         if let Some(challenge) = &mut self.challenge {
             challenge.again = move_time(challenge.again);
         }
+        self.path_mtu.move_origin(by.time());
         self.connections.move_origin(by);
     }
 }

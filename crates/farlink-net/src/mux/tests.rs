@@ -9,6 +9,7 @@ use farlink_core::rng::{RandomSource, SplitMix64};
 use farlink_core::units::{BitRate, PositiveSeconds};
 
 use super::handshakes::MOST_GIVEN;
+use super::route::IPV4_BYTES;
 use super::*;
 
 const PORT: u16 = 1;
@@ -44,6 +45,8 @@ struct Net {
     events: Vec<(usize, ConnectionId, Event)>,
     /// Deadlines are noticed at whole multiples of this.
     tick: Time,
+    /// Longer packets do not come through.
+    path_bytes: usize,
 }
 
 const DELAY: Time = Time::from_millis(50);
@@ -80,6 +83,7 @@ impl Net {
             read: Vec::new(),
             events: Vec::new(),
             tick: Time::from_ps(1),
+            path_bytes: 9000,
         }
     }
 
@@ -95,12 +99,13 @@ impl Net {
     fn send(&mut self, host: usize) {
         let mut out = vec![0; 65_536];
         while let Some(batch) = self.hosts[host].poll_transmit(self.now, 8, &mut out) {
-            assert!(batch.datagram_bytes + IPV4_BYTES + UDP_BYTES <= 1280);
+            assert!(batch.datagram_bytes + IPV4_BYTES + UDP_BYTES <= usize::from(self.hosts[host].config.packet_bytes));
             for datagram in out[..batch.bytes].chunks(batch.datagram_bytes) {
                 self.sent[host] += 1;
                 self.sent_bytes[host] += datagram.len();
                 let to = 1 - host;
-                let is_there = batch.route.remote == self.addresses[to];
+                let is_there = batch.route.remote == self.addresses[to]
+                    && datagram.len() + IPV4_BYTES + UDP_BYTES <= self.path_bytes;
                 self.recorded.push((to, datagram.to_vec()));
                 if !is_there || (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64) {
                     continue;
@@ -122,7 +127,7 @@ impl Net {
                 self.send(host);
                 while let Some((id, event)) = self.hosts[host].poll_event() {
                     self.events.push((host, id, event));
-                    while let Some(data) = self.hosts[host].read(self.now, id) {
+                    while let Some(data) = self.hosts[host].read(id) {
                         if host == 1 {
                             self.read.extend(&data);
                         }
@@ -410,7 +415,7 @@ fn late_deadlines_do_not_reduce_the_rate() {
     net.run_for(1);
     let before = net.sent[0];
     net.run_for(2);
-    let sent_bps = (net.sent[0] - before) as f64 * 1280.0 * 8.0 / 2.0;
+    let sent_bps = (net.sent[0] - before) as f64 * 1500.0 * 8.0 / 2.0;
     assert!(sent_bps > 0.995e7, "{sent_bps:.0} {:?}", net.sent);
 }
 
@@ -429,16 +434,52 @@ fn rates_are_learnt_with_late_deadlines() {
     }
 }
 
-/// Packets are as long as the host has set them, with all headers.
+/// Packets begin with what every path carries, and soon have the length that was looked for, with all headers. `[Y14]`, `[Y16]`
 #[test]
-fn full_packets_have_the_length_that_was_set() {
-    let mut net = Net::new(0.0, 1);
-    let id = net.connect();
-    net.write(id, &content(1_000_000));
-    net.run_for(2);
-    let longest = |hello: bool| {
-        let of_kind = |it: &&(usize, Vec<u8>)| it.0 == 1 && (it.1[0] >> 4 == 0b0100) == hello;
-        net.recorded.iter().filter(of_kind).map(|(_, datagram)| datagram.len()).max().unwrap()
-    };
-    assert_eq!((longest(true), longest(false)), (1280 - 28, 1280 - 28));
+fn packets_become_as_long_as_the_path_carries() {
+    for (path_bytes, most, found) in
+        [(9000, 1500, 1500), (1500, 9000, 1500), (1420, 1500, 1420), (9000, 9000, 9000), (1200, 1500, 1200)]
+    {
+        let mut net = Net::new(0.0, 1);
+        net.path_bytes = path_bytes;
+        net.hosts[0].config.packet_bytes = most;
+        let id = net.connect();
+        net.write(id, &content(3_000_000));
+        net.run_for(6);
+        // The usual length at the end; of probes there are few.
+        let usual = net.recorded[2 * net.recorded.len() / 3..]
+            .iter()
+            .filter(|it| it.0 == 1)
+            .map(|(_, datagram)| datagram.len() + 28);
+        let mut counts = BTreeMap::new();
+        usual.for_each(|bytes| *counts.entry(bytes).or_insert(0) += 1);
+        assert_eq!(counts.iter().max_by_key(|it| it.1).map(|it| *it.0), Some(found), "{counts:?}");
+        let longest = |recorded: &[(usize, Vec<u8>)], hello: bool| {
+            let of_kind = |it: &&(usize, Vec<u8>)| it.0 == 1 && (it.1[0] >> 4 == 0b0100) == hello;
+            recorded.iter().filter(of_kind).map(|(_, datagram)| datagram.len()).max().unwrap_or(0) + 28
+        };
+        assert_eq!(net.read.len(), 3_000_000, "{path_bytes}");
+        assert_eq!(longest(&net.recorded, true), 1200);
+        let to_sender = net.recorded.iter().filter(|it| it.0 == 0).map(|(_, datagram)| datagram.len()).max().unwrap();
+        assert!(to_sender < 600, "who sends no full packets looks for none: {to_sender}");
+    }
+}
+
+/// The path changes to one that carries less, without a word. `[Y17]`
+#[test]
+fn a_black_hole_is_found_within_three_timeouts() {
+    for path_bytes in [1200, 1280, 1499] {
+        let mut net = Net::new(0.0, 1);
+        let id = net.connect();
+        net.write(id, &content(4_000_000));
+        net.run_for(2);
+        let before = net.read.len();
+        net.path_bytes = path_bytes;
+        net.run_until(net.now + Time::from_millis(900));
+        let behind = net.read.len();
+        net.run_until(net.now + Time::from_millis(500));
+        assert!(net.read.len() > behind, "{before} {behind} {path_bytes}: 200 ms is a timeout here");
+        net.run_for(5);
+        assert_eq!(net.read.len(), 4_000_000, "{path_bytes}");
+    }
 }
