@@ -8,6 +8,7 @@
 //! everything that loses or delays frames), then one protocol, for example [`protocol::tcp`].
 #![forbid(unsafe_code)]
 
+pub mod agenda;
 pub mod bundle;
 pub mod channel;
 pub mod coding;

@@ -155,8 +155,8 @@ fn an_idle_connection_is_small() {
         forger.read();
         let served = forger.taken();
         println!("{mode}: {fresh} bytes as it begins, {served} when it has heard of a peer");
-        // 4688 in coded mode, since a learnt rate keeps what its phases have shown and what arrives.
-        assert!(served <= 4736, "{mode}: {served}");
+        // 4760 in coded mode, since a learnt rate keeps what its phases have shown, what arrives, and how much delays vary.
+        assert!(served <= 4800, "{mode}: {served}");
     }
 }
 

@@ -14,6 +14,8 @@ use super::socket::Socket;
 
 /// Reads of the socket before other work has its turn.
 const READS: usize = 16;
+/// Batches before reading has its turn again: connections that may send without end would keep answers out for ever.
+const BATCHES: usize = 32;
 /// Bytes of a batch at most, as the kernel takes them.
 const BATCH_BYTES: usize = 65_507;
 /// Waits no longer than this, so that the end of the endpoint is noticed.
@@ -31,6 +33,10 @@ pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
             Err(error) => return fail(&strong, &error),
         };
         let waked = strong.wake_driver.notified();
+        let Some(due) = due else {
+            tokio::task::yield_now().await;
+            continue;
+        };
         tokio::select! {
             biased;
             read = socket.readable() => if let Err(error) = read { return fail(&strong, &error) },
@@ -41,8 +47,13 @@ pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
     }
 }
 
-/// Does what can be done at once; returns when there is more to do.
-fn serve(shared: &Shared, socket: &mut Socket, unsent: &mut Option<Batch>, out: &mut [u8]) -> io::Result<Instant> {
+/// Does some of what can be done at once; returns when there is more to do, `None` for at once.
+fn serve(
+    shared: &Shared,
+    socket: &mut Socket,
+    unsent: &mut Option<Batch>,
+    out: &mut [u8],
+) -> io::Result<Option<Instant>> {
     let mut state = shared.lock();
     let State { mux, clock, .. } = &mut *state;
     if let Some(by) = clock.move_origin() {
@@ -57,14 +68,21 @@ fn serve(shared: &Shared, socket: &mut Socket, unsent: &mut Option<Batch>, out: 
             Err(error) => return Err(error),
         }
     }
-    loop {
+    let mut is_done = false;
+    for _ in 0..BATCHES {
         if unsent.is_none() {
             let now = clock.now();
             *unsent = mux.poll_transmit(now, socket.most_datagrams(), out);
         }
-        let Some(batch) = unsent else { break };
+        let Some(batch) = unsent else {
+            is_done = true;
+            break;
+        };
         match socket.try_send(batch, &out[..batch.bytes]) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                is_done = true;
+                break;
+            }
             // A datagram that the kernel refuses counts as lost on the way.
             Err(error) => tracing::debug!(%error, to = %batch.route.remote, "datagrams were not sent"),
             Ok(()) => {}
@@ -72,9 +90,12 @@ fn serve(shared: &Shared, socket: &mut Socket, unsent: &mut Option<Batch>, out: 
         *unsent = None;
     }
     tell(shared, &mut state);
+    if !is_done {
+        return Ok(None);
+    }
     let State { mux, clock, .. } = &mut *state;
     let due = mux.poll_timeout().unwrap_or(Time::NEVER).min(clock.now() + LONGEST_WAIT);
-    Ok(clock.instant(due).into())
+    Ok(Some(clock.instant(due).into()))
 }
 
 /// Whether an error of the socket tells of one datagram only: that nobody listens at its destination, or that a path is closed.

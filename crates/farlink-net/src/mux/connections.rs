@@ -1,8 +1,9 @@
 //! The AeroTP connections of one session, told apart by their ports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use farlink_core::agenda::Agenda;
 use farlink_core::event::Event;
 use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Connection, Handle, Segment};
 use farlink_core::rng::RandomSource;
@@ -33,9 +34,12 @@ struct Opened {
 #[derive(Debug)]
 pub(super) struct Connections {
     opened: BTreeMap<u16, Opened>,
+    /// Which of the opened ones have something to do, by own port, and which one has sent last.
+    agenda: Agenda<u16>,
+    turn: u16,
     /// By own port; the peer is known by its port.
     accepted: BTreeMap<u16, Acceptor<u16, Bytes>>,
-    abandoned: Vec<(u16, Handle)>,
+    abandoned: BTreeSet<(u16, Handle)>,
     next_port: u16,
     /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
     packet_bytes: Option<Count>,
@@ -53,8 +57,10 @@ impl Connections {
     pub(super) fn new(has_begun: bool, moved: OriginShift) -> Self {
         Connections {
             opened: BTreeMap::new(),
+            agenda: Agenda::default(),
+            turn: 0,
             accepted: BTreeMap::new(),
-            abandoned: Vec::new(),
+            abandoned: BTreeSet::new(),
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
             moved,
@@ -85,6 +91,7 @@ impl Connections {
             let _ = connection.set_packet_bytes(now, bytes);
         }
         self.opened.insert(port, Opened { peer_port, connection, is_abandoned: false, has_ended: false });
+        self.agenda.touch(port);
         Some(Place::Opened(port))
     }
 
@@ -121,6 +128,7 @@ impl Connections {
                 return None;
             }
             opened.connection.handle_packet(now, &arrived.segment, rx);
+            self.agenda.touch(destination);
             return Some(Place::Opened(destination));
         }
         if !self.accepted.contains_key(&destination) {
@@ -131,10 +139,10 @@ impl Connections {
             self.accepted.insert(destination, acceptor);
         }
         let acceptor = self.accepted.get_mut(&destination)?;
-        let known = acceptor.handles().count();
+        let newest = acceptor.newest();
         let handle = acceptor.handle_packet(now, source, &arrived.segment, rx, random)?;
         if let Some(bytes) = self.packet_bytes
-            && acceptor.handles().count() > known
+            && newest < Some(handle)
             && let Some(connection) = acceptor.get_mut(handle)
         {
             let _ = connection.set_packet_bytes(now, bytes);
@@ -174,7 +182,10 @@ impl Connections {
     }
 
     fn each(&mut self, mut change: impl FnMut(&mut Connection<Bytes>)) {
-        self.opened.values_mut().for_each(|opened| change(&mut opened.connection));
+        for (&port, opened) in &mut self.opened {
+            change(&mut opened.connection);
+            self.agenda.touch(port);
+        }
         for acceptor in self.accepted.values_mut() {
             let handles: Vec<_> = acceptor.handles().collect();
             handles.into_iter().for_each(|handle| change(acceptor.get_mut(handle).expect("it was just listed")));
@@ -182,18 +193,32 @@ impl Connections {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        for opened in self.opened.values_mut().filter(|opened| is_due(opened.connection.poll_timeout(), now)) {
-            opened.connection.handle_timeout(now);
+        // A touched one may have another deadline than the one that is known.
+        let touched: Vec<u16> = self.agenda.touched().collect();
+        touched.into_iter().for_each(|port| self.wake(now, port));
+        while let Some(port) = self.agenda.take_due(now) {
+            self.wake(now, port);
         }
-        self.opened.retain(|_, opened| !opened.has_ended || opened.connection.poll_timeout().is_some());
         for acceptor in self.accepted.values_mut().filter(|acceptor| is_due(acceptor.poll_timeout(), now)) {
             acceptor.handle_timeout(now);
         }
     }
 
+    fn wake(&mut self, now: Time, port: u16) {
+        let Some(opened) = self.opened.get_mut(&port) else { return };
+        opened.connection.handle_timeout(now);
+        if opened.has_ended && opened.connection.poll_timeout().is_none() {
+            self.opened.remove(&port);
+            self.agenda.remove(port);
+        }
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Time> {
-        let opened = self.opened.values().filter_map(|opened| opened.connection.poll_timeout());
-        opened.chain(self.accepted.values().filter_map(Acceptor::poll_timeout)).min()
+        let touched = self.agenda.touched().filter_map(|port| self.opened.get(&port)?.connection.poll_timeout());
+        let next = touched
+            .chain(self.accepted.values().filter_map(Acceptor::poll_timeout))
+            .fold(self.agenda.next_due(), Time::min);
+        (next != Time::NEVER).then_some(next)
     }
 
     /// The next segment to send, with its ports. Connections that this side and that the peer opened take turns.
@@ -209,10 +234,18 @@ impl Connections {
     }
 
     fn transmit_opened(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
-        self.opened.iter_mut().find_map(|(&source, opened)| {
-            let transmit = opened.connection.poll_transmit(now)?;
-            Some((Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit))
-        })
+        while let Some(source) = self.agenda.after(Some(self.turn)) {
+            let Some(opened) = self.opened.get_mut(&source) else {
+                self.agenda.remove(source);
+                continue;
+            };
+            if let Some(transmit) = opened.connection.poll_transmit(now) {
+                self.turn = source;
+                return Some((Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit));
+            }
+            self.agenda.settle(source, opened.connection.poll_timeout().unwrap_or(Time::NEVER));
+        }
+        None
     }
 
     fn transmit_accepted(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
@@ -232,7 +265,7 @@ impl Connections {
             match (event, place) {
                 (Event::Closed | Event::Aborted(_), Place::Opened(_)) => self.on_ended(place, event),
                 (Event::Closed | Event::Aborted(_), Place::Accepted(port, handle)) => {
-                    self.abandoned.retain(|it| *it != (port, handle));
+                    self.abandoned.remove(&(port, handle));
                 }
                 _ => {}
             }
@@ -247,19 +280,26 @@ impl Connections {
     }
 
     fn any_event(&mut self) -> Option<(Place, Event)> {
-        let mut opened = self.opened.iter_mut();
-        let event = opened.find_map(|(&port, it)| Some((Place::Opened(port), it.connection.poll_event()?)));
-        event.or_else(|| {
-            let mut accepted = self.accepted.iter_mut();
-            accepted.find_map(|(&port, acceptor)| {
-                acceptor.poll_event().map(|(handle, event)| (Place::Accepted(port, handle), event))
-            })
+        while let Some(port) = self.agenda.telling() {
+            if let Some(event) = self.opened.get_mut(&port).and_then(|it| it.connection.poll_event()) {
+                self.agenda.touch(port); // one that has told its end goes when it has nothing more to answer
+                return Some((Place::Opened(port), event));
+            }
+            self.agenda.has_told(port);
+        }
+        let mut accepted = self.accepted.iter_mut();
+        accepted.find_map(|(&port, acceptor)| {
+            acceptor.poll_event().map(|(handle, event)| (Place::Accepted(port, handle), event))
         })
     }
 
     pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Connection<Bytes>> {
         match place {
-            Place::Opened(port) => self.opened.get_mut(&port).map(|opened| &mut opened.connection),
+            Place::Opened(port) => {
+                let opened = self.opened.get_mut(&port)?;
+                self.agenda.touch(port);
+                Some(&mut opened.connection)
+            }
             Place::Accepted(port, handle) => self.accepted.get_mut(&port)?.get_mut(handle),
         }
     }
@@ -279,7 +319,7 @@ impl Connections {
                     opened.is_abandoned = true;
                 }
             }
-            Place::Accepted(port, handle) => self.abandoned.push((port, handle)),
+            Place::Accepted(port, handle) => drop(self.abandoned.insert((port, handle))),
         }
     }
 
@@ -289,6 +329,7 @@ impl Connections {
         let Place::Opened(port) = place else { return };
         if matches!(event, Event::Aborted(_)) {
             self.opened.remove(&port);
+            self.agenda.remove(port);
         } else if let Some(opened) = self.opened.get_mut(&port) {
             opened.has_ended = true;
         }
@@ -317,6 +358,7 @@ impl Connections {
     pub(super) fn move_origin(&mut self, by: OriginShift) {
         self.moved += by;
         self.opened.values_mut().for_each(|opened| opened.connection.move_origin(by));
+        self.agenda.move_origin(by);
         self.accepted.values_mut().for_each(|acceptor| acceptor.move_origin(by));
     }
 }

@@ -90,7 +90,7 @@ impl PathMtu {
     }
 
     /// A packet of full length was sent; of what was sent in all so far, this much is settled.
-    pub(super) fn on_full(&mut self, now: Time, settled: impl FnOnce() -> u64, timeout: Time) {
+    pub(super) fn on_full(&mut self, now: Time, settled: impl FnOnce() -> u64, timeout: impl FnOnce() -> Time) {
         if now >= self.again && self.asked == Asked::Nothing {
             if self.again > Time::ZERO {
                 self.too_long = self.most + 1;
@@ -99,7 +99,7 @@ impl PathMtu {
             self.ask_for_longer(now);
         }
         if self.due == Time::NEVER && self.bytes > BASE_BYTES {
-            (self.settled, self.due) = (settled(), now + timeout);
+            (self.settled, self.due) = (settled(), now + timeout());
         }
     }
 
@@ -109,14 +109,19 @@ impl PathMtu {
     }
 
     /// Time has passed; whether packets have become shorter.
-    pub(super) fn handle_timeout(&mut self, now: Time, settled: impl FnOnce() -> u64, in_flight: bool) -> bool {
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        settled: impl FnOnce() -> u64,
+        in_flight: impl FnOnce() -> bool,
+    ) -> bool {
         if now < self.due {
             return false;
         }
         match self.asked {
             Asked::Nothing => {
                 let settled = settled();
-                if settled != self.settled || !in_flight {
+                if settled != self.settled || !in_flight() {
                     self.due = Time::NEVER; // the next full packet begins the wait again
                 } else {
                     let [present, least] = [self.number(), self.number()];
@@ -137,7 +142,7 @@ impl PathMtu {
                 self.ask_for_longer(now);
                 true
             }
-            Asked::Whether { .. } if !in_flight => {
+            Asked::Whether { .. } if !in_flight() => {
                 (self.asked, self.due) = (Asked::Nothing, Time::NEVER);
                 false
             }
@@ -243,10 +248,10 @@ mod tests {
     /// A path that carries packets of this length; how many probes were sent, and how long it took.
     fn search(mtu: &mut PathMtu, carries: u16, now: &mut Time) -> u32 {
         let mut sent = 0;
-        mtu.on_full(*now, || 0, TIMEOUT);
+        mtu.on_full(*now, || 0, || TIMEOUT);
         while mtu.due() != Time::NEVER {
             *now = (*now).max(mtu.due());
-            if mtu.handle_timeout(*now, || sent.into(), true) {
+            if mtu.handle_timeout(*now, || sent.into(), || true) {
                 continue;
             }
             for probe in mtu.next_probes(*now, TIMEOUT).into_iter().flatten() {
@@ -290,11 +295,11 @@ mod tests {
             let (mut mtu, mut now) = (PathMtu::new(before), Time::ZERO);
             search(&mut mtu, before, &mut now);
             let began = now;
-            mtu.on_full(now, || 7, TIMEOUT);
+            mtu.on_full(now, || 7, || TIMEOUT);
             let mut has_shrunk = None;
             while mtu.due() != Time::NEVER {
                 now = now.max(mtu.due());
-                if mtu.handle_timeout(now, || 7, true) {
+                if mtu.handle_timeout(now, || 7, || true) {
                     has_shrunk = has_shrunk.or(Some(now.since(began)));
                 }
                 for probe in mtu.next_probes(now, TIMEOUT).into_iter().flatten() {
@@ -312,11 +317,11 @@ mod tests {
     fn an_outage_shortens_nothing() {
         let (mut mtu, mut now) = (PathMtu::new(1500), Time::ZERO);
         search(&mut mtu, 1500, &mut now);
-        mtu.on_full(now, || 7, TIMEOUT);
+        mtu.on_full(now, || 7, || TIMEOUT);
         let (back, mut probes) = (now + Time::from_secs(600), 0);
         while mtu.due() != Time::NEVER {
             now = now.max(mtu.due());
-            assert!(!mtu.handle_timeout(now, || 7, true));
+            assert!(!mtu.handle_timeout(now, || 7, || true));
             for probe in mtu.next_probes(now, TIMEOUT).into_iter().flatten() {
                 probes += 1;
                 if now > back {
@@ -334,8 +339,8 @@ mod tests {
         search(&mut mtu, 1400, &mut now);
         assert_eq!(mtu.bytes(), 1400);
         now += Time::from_secs(599);
-        mtu.on_full(now, || 0, TIMEOUT);
-        mtu.handle_timeout(now + TIMEOUT, || 1, true);
+        mtu.on_full(now, || 0, || TIMEOUT);
+        mtu.handle_timeout(now + TIMEOUT, || 1, || true);
         assert_eq!(mtu.due(), Time::NEVER);
         now += Time::from_secs(2);
         search(&mut mtu, 1500, &mut now);

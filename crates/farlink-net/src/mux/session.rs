@@ -210,11 +210,6 @@ impl Session {
         self.connections.set_packet_bytes(now, bytes);
     }
 
-    /// How long answers may take on this path.
-    fn timeout(&self) -> Time {
-        self.connections.round_trip().map_or(FIRST_TIMEOUT, |it| it.times(2).max(LEAST_TIMEOUT))
-    }
-
     fn say(&mut self, message: Message) {
         if !self.messages.contains(&message) {
             self.messages.push_back(message);
@@ -302,7 +297,7 @@ impl Session {
         if now >= self.early_until {
             (self.early, self.early_until) = (None, Time::NEVER);
         }
-        let (settled, in_flight) = (|| self.connections.settled_bytes(), self.connections.is_in_flight());
+        let (settled, in_flight) = (|| self.connections.settled_bytes(), || self.connections.is_in_flight());
         if self.path_mtu.handle_timeout(now, settled, in_flight) {
             self.follow_path_mtu(now);
         }
@@ -342,8 +337,8 @@ impl Session {
     fn note_full(&mut self, now: Time, bytes: usize, ready: &Ready) {
         let is_full = bytes + self.route.ip_bytes() + UDP_BYTES + NEARLY >= usize::from(self.path_mtu.bytes());
         if is_full && self.hello.is_none() && matches!(ready, Ready::Segment(..)) {
-            let timeout = self.timeout();
-            self.path_mtu.on_full(now, || self.connections.settled_bytes(), timeout);
+            let (connections, timeout) = (&self.connections, || timeout_of(&self.connections));
+            self.path_mtu.on_full(now, || connections.settled_bytes(), timeout);
         }
     }
 
@@ -356,7 +351,7 @@ impl Session {
             return Some(Ready::Message(message));
         }
         if now >= self.path_mtu.due() {
-            let timeout = self.timeout();
+            let timeout = timeout_of(&self.connections);
             let [first, second] = self.path_mtu.next_probes(now, timeout);
             let message = |probe: PathProbe| {
                 let around = self.route.ip_bytes() + UDP_BYTES + OUTER_BYTES + TAG_BYTES;
@@ -422,6 +417,11 @@ impl Session {
         self.path_mtu.move_origin(by.time());
         self.connections.move_origin(by);
     }
+}
+
+/// How long answers may take on the path of these connections.
+fn timeout_of(connections: &Connections) -> Time {
+    connections.round_trip().map_or(FIRST_TIMEOUT, |it| it.times(2).max(LEAST_TIMEOUT))
 }
 
 /// A whole packet of kind hello.

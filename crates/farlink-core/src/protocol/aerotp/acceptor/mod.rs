@@ -2,9 +2,10 @@
 
 mod routing;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ConfigError;
+use crate::agenda::Agenda;
 use crate::endpoint::{Endpoint, LinkHint, Rx, Transmit};
 use crate::event::{Abort, Event};
 use crate::origin::{MoveOrigin, OriginShift};
@@ -54,7 +55,7 @@ pub struct Refused {
 /// [`poll_timeout`](Self::poll_timeout). An application learns of a connection by [`Event::Connected`] and uses it as a
 /// [`Stream`](crate::endpoint::Stream) through [`get_mut`](Self::get_mut).
 ///
-/// Each call looks at every connection; a host with thousands of busy ones wants one acceptor for each of several sockets.
+/// A call looks at the connections that have something to do; others cost memory only.
 #[derive(Clone, Debug)]
 pub struct Acceptor<A, D> {
     config: AerotpConfig,
@@ -62,6 +63,10 @@ pub struct Acceptor<A, D> {
     connections: BTreeMap<Handle, Accepted<A, D>>,
     /// The last connection of each address.
     addresses: BTreeMap<A, Last>,
+    /// When removed peers are forgotten.
+    past: BTreeSet<(Time, A)>,
+    /// Which connections have something to do.
+    agenda: Agenda<Handle>,
     /// Answers to segments of no connection, at most one for each address.
     resets: VecDeque<(A, Reset)>,
     /// The handle of the next connection.
@@ -81,6 +86,8 @@ impl<A: Copy + Ord, D: Payload> MoveOrigin for Acceptor<A, D> {
         let Self {
             connections,
             addresses,
+            past,
+            agenda,
             moved,
             config: _,
             limits: _,
@@ -93,6 +100,12 @@ impl<A: Copy + Ord, D: Payload> MoveOrigin for Acceptor<A, D> {
         } = self;
         connections.values_mut().for_each(|accepted| accepted.move_origin(by));
         addresses.values_mut().for_each(|last| last.move_origin(by));
+        let kept = std::mem::take(past);
+        past.extend(kept.into_iter().map(|(mut until, address)| {
+            until.move_origin(by);
+            (until, address)
+        }));
+        agenda.move_origin(by);
         moved.move_origin(by);
     }
 }
@@ -150,6 +163,8 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             limits,
             connections: BTreeMap::new(),
             addresses: BTreeMap::new(),
+            past: BTreeSet::new(),
+            agenda: Agenda::default(),
             resets: VecDeque::new(),
             next: 0,
             turn: Handle(0),
@@ -185,20 +200,32 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             LinkHint::Down => self.is_link_down = true,
             _ => {}
         }
-        for accepted in self.connections.values_mut() {
+        for (&handle, accepted) in &mut self.connections {
             accepted.connection.handle_link(now, hint);
+            self.agenda.touch(handle);
         }
     }
 
     /// Time has passed. Early or repeated calls do nothing.
     pub fn handle_timeout(&mut self, now: Time) {
-        for Accepted { connection, .. } in self.connections.values_mut() {
-            connection.handle_timeout(now);
-            if connection.is_half_open() && now >= connection.last_received() + self.config.give_up_after_s.time() {
-                connection.abort(Abort::NoAnswer); // `[H5]`
-            }
+        // A touched one may have another deadline than the one that is known.
+        let touched: Vec<Handle> = self.agenda.touched().collect();
+        touched.into_iter().for_each(|handle| self.wake(now, handle));
+        while let Some(handle) = self.agenda.take_due(now) {
+            self.wake(now, handle);
         }
-        self.forget(now);
+        while let Some(&(_, address)) = self.past.first().filter(|(until, _)| *until <= now) {
+            self.forget_past(address);
+        }
+    }
+
+    fn wake(&mut self, now: Time, handle: Handle) {
+        let Some(Accepted { connection, .. }) = self.connections.get_mut(&handle) else { return };
+        connection.handle_timeout(now);
+        if connection.is_half_open() && now >= connection.last_received() + self.config.give_up_after_s.time() {
+            connection.abort(Abort::NoAnswer); // `[H5]`
+        }
+        self.forget(now, handle);
     }
 
     /// As [`Connection::move_origin`], for all its connections and those to come. `[L15]`
@@ -213,29 +240,37 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         {
             return Some((to, Transmit::plain(reset.segment(&self.config))));
         }
-        let after = Handle(self.turn.0 + 1);
-        let first = self.connections.range_mut(after..).find_map(|(&handle, it)| it.send(now).map(|out| (handle, out)));
-        let (handle, out) = first.or_else(|| {
-            self.connections.range_mut(..after).find_map(|(&handle, it)| it.send(now).map(|out| (handle, out)))
-        })?;
-        self.turn = handle;
-        Some(out)
+        while self.agenda.take_due(now).is_some() {}
+        while let Some(handle) = self.agenda.after(Some(self.turn)) {
+            if let Some(out) = self.connections.get_mut(&handle).and_then(|it| it.send(now)) {
+                self.turn = handle;
+                return Some(out);
+            }
+            let due = self.connections.get(&handle).map_or(Time::NEVER, |it| self.timeout_of(&it.connection));
+            self.agenda.settle(handle, due);
+        }
+        None
     }
 
     /// The next thing to tell an application.
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
-        let mut connections = self.connections.iter_mut();
-        connections.find_map(|(&handle, it)| it.connection.poll_event().map(|event| (handle, event)))
+        while let Some(handle) = self.agenda.telling() {
+            if let Some(event) = self.connections.get_mut(&handle).and_then(|it| it.connection.poll_event()) {
+                self.agenda.touch(handle); // one that has told its end is forgotten
+                return Some((handle, event));
+            }
+            self.agenda.has_told(handle);
+        }
+        None
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Time> {
-        let connections = self.connections.values().map(|it| self.timeout_of(&it.connection));
-        let removed = self.addresses.values().map(|last| match last {
-            Last::Kept(_) => Time::NEVER,
-            Last::Removed { until, .. } => *until,
-        });
-        connections.chain(removed).min().filter(|&next| next != Time::NEVER)
+        let touched = self.agenda.touched().filter_map(|handle| self.connections.get(&handle));
+        let touched = touched.map(|it| self.timeout_of(&it.connection)).min();
+        let past = self.past.first().map(|(until, _)| *until);
+        let next = touched.into_iter().chain(past).fold(self.agenda.next_due(), Time::min);
+        (next != Time::NEVER).then_some(next)
     }
 
     /// A connection; `None` once it is forgotten.
@@ -245,7 +280,14 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
 
     /// A connection, to be written and read; `None` once it is forgotten.
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut Connection<D>> {
-        self.connections.get_mut(&handle).map(|it| &mut it.connection)
+        let found = self.connections.get_mut(&handle)?;
+        self.agenda.touch(handle);
+        Some(&mut found.connection)
+    }
+
+    /// The connection that was opened last, of those that are kept.
+    pub fn newest(&self) -> Option<Handle> {
+        self.connections.last_key_value().map(|(&handle, _)| handle)
     }
 
     /// Where the peer of a connection is; `None` once it is forgotten.

@@ -33,6 +33,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             _ => None,
         };
         if let Some((handle, it)) = present.and_then(|handle| Some((handle, self.connections.get_mut(&handle)?))) {
+            self.agenda.touch(handle);
             if it.connection.handle(now, segment, rx) == Arrival::Done {
                 return match it.connection.take_successor() {
                     Some((opening, rx)) => self.open(now, from, &opening, rx, random),
@@ -55,8 +56,8 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             Verdict::Late => {
                 self.refused.dropped.stray += 1;
                 // The clock of a peer that restarted may be behind.
-                if let Some(kept) = present.and_then(|handle| self.connections.get_mut(&handle)) {
-                    kept.connection.on_late(now, segment, rx);
+                if let Some(kept) = present.and_then(|handle| self.get_mut(handle)) {
+                    kept.on_late(now, segment, rx);
                 }
                 None
             }
@@ -118,28 +119,29 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         let handle = Handle(self.next);
         self.next += 1;
         self.connections.insert(handle, Accepted { address: from, connection });
+        self.agenda.touch(handle);
+        self.forget_past(from);
         self.addresses.insert(from, Last::Kept(handle));
         Some(handle)
     }
 
     /// Makes room for a connection, half open at first; whether there is some.
     fn make_room(&mut self, now: Time) -> bool {
-        let half_open = self.connections.values_mut().filter(|it| it.connection.is_half_open());
+        let half_open = self.connections.iter().filter(|(_, it)| it.connection.is_half_open());
         let (mut count, mut quietest) = (0, None);
-        for it in half_open {
+        for (&handle, it) in half_open {
             count += 1;
             let heard = it.connection.last_received();
-            if quietest.as_ref().is_none_or(|(least, _)| heard < *least) {
-                quietest = Some((heard, &mut it.connection));
+            if quietest.is_none_or(|(least, _)| heard < least) {
+                quietest = Some((heard, handle));
             }
         }
         if count >= self.limits.half_open {
             // `[H3]`
             let patience = self.config.longest_repetition().times(SILENT_OPENINGS);
-            match quietest.filter(|(heard, _)| now >= *heard + patience) {
-                Some((_, connection)) => connection.abort(Abort::NoAnswer),
-                None => return false,
-            }
+            let quiet = quietest.filter(|(heard, _)| now >= *heard + patience);
+            let Some(quiet) = quiet.and_then(|(_, handle)| self.get_mut(handle)) else { return false };
+            quiet.abort(Abort::NoAnswer);
         }
         if self.connections.len() >= self.limits.connections {
             // `[H4]`
@@ -154,12 +156,16 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// open no connection. `[H5]`
     pub fn remove(&mut self, handle: Handle) {
         let Some(Accepted { address, connection }) = self.connections.remove(&handle) else { return };
+        self.agenda.remove(handle);
         let until = connection.last_received() + self.config.listen_timeout();
         if let Entry::Occupied(mut last) = self.addresses.entry(address)
             && matches!(last.get(), Last::Kept(kept) if *kept == handle)
         {
             match connection.peer() {
-                Some(&peer) => *last.get_mut() = Last::Removed { peer, until },
+                Some(&peer) => {
+                    *last.get_mut() = Last::Removed { peer, until };
+                    self.past.insert((until, address));
+                }
                 None => drop(last.remove()),
             }
         }
@@ -168,29 +174,32 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
 
     /// As many past peers are remembered as there may be connections; of more, the one goes that would be forgotten first.
     fn bound_past(&mut self) {
-        let removed = || {
-            self.addresses.iter().filter_map(|(&address, last)| match last {
-                Last::Removed { until, .. } => Some((*until, address)),
-                Last::Kept(_) => None,
-            })
-        };
-        if removed().count() > self.limits.connections
-            && let Some((_, first)) = removed().min()
+        if self.past.len() > self.limits.connections
+            && let Some(&(_, first)) = self.past.first()
         {
-            self.addresses.remove(&first);
+            self.forget_past(first);
         }
     }
 
-    /// Discards connections that have been quiet for long enough. `[H5]`
-    pub(super) fn forget(&mut self, now: Time) {
-        self.connections.retain(|_, Accepted { connection, .. }| {
-            !connection.is_closed() || !connection.has_told_end() || now < connection.remembered_until()
+    /// Forgets the removed peer of an address, if there is one.
+    pub(super) fn forget_past(&mut self, address: A) {
+        if let Some(&Last::Removed { until, .. }) = self.addresses.get(&address) {
+            self.addresses.remove(&address);
+            self.past.remove(&(until, address));
+        }
+    }
+
+    /// Discards a connection that has been quiet for long enough. `[H5]`
+    pub(super) fn forget(&mut self, now: Time, handle: Handle) {
+        let is_over = self.connections.get(&handle).is_some_and(|Accepted { connection, .. }| {
+            connection.is_closed() && connection.has_told_end() && now >= connection.remembered_until()
         });
-        let connections = &self.connections;
-        self.addresses.retain(|_, last| match last {
-            Last::Kept(handle) => connections.contains_key(handle),
-            Last::Removed { until, .. } => now < *until,
-        });
+        if is_over && let Some(Accepted { address, .. }) = self.connections.remove(&handle) {
+            self.agenda.remove(handle);
+            if matches!(self.addresses.get(&address), Some(Last::Kept(kept)) if *kept == handle) {
+                self.addresses.remove(&address);
+            }
+        }
     }
 
     /// When a connection has something to do.
