@@ -333,6 +333,12 @@ impl Mux {
         self.touch(id.session);
     }
 
+    /// Bytes that were written to a connection and never sent.
+    pub fn unsent_bytes(&self, id: ConnectionId) -> u64 {
+        let connection = self.sessions.get(&id.session).and_then(|session| session.connections.get(id.place));
+        connection.map_or(0, |connection| connection.unsent_bytes())
+    }
+
     /// State of a connection; `None` once it has ended and its end was told.
     pub fn state(&self, id: ConnectionId) -> Option<ConnectionState> {
         let connection = self.sessions.get(&id.session)?.connections.get(id.place)?;
