@@ -4,9 +4,12 @@
 //! them, and seconds of CPU time of the whole process meanwhile, the kernel's work for it included.
 
 use std::error::Error;
+use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use farlink_core::protocol::aerotp::{AcceptorLimits, RateControl};
@@ -144,6 +147,52 @@ async fn aerotp(packet_bytes: u16, bytes: usize, rate_bps: Option<f64>) -> Resul
     until_received(&started, receiver).await
 }
 
+/// What the kernel takes at once.
+const MOST_BATCH_BYTES: u16 = 65_507;
+
+/// A socket that takes no more datagrams at once than the kernel. quinn gives ten whatever their length, and takes a path for a black
+/// hole on which such a batch is lost.
+#[derive(Debug)]
+struct Bounded {
+    socket: Arc<dyn quinn::AsyncUdpSocket>,
+    most: usize,
+}
+
+impl quinn::AsyncUdpSocket for Bounded {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn quinn::UdpPoller>> {
+        self.socket.clone().create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &quinn::udp::Transmit<'_>) -> io::Result<()> {
+        self.socket.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [quinn::udp::RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.socket.poll_recv(cx, bufs, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.socket.max_transmit_segments().min(self.most)
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.socket.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.socket.may_fragment()
+    }
+}
+
 async fn quic(packet_bytes: u16, bytes: usize) -> Result<Measured, Failure> {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let certificate = CertificateDer::from(own.cert);
@@ -173,7 +222,10 @@ async fn quic(packet_bytes: u16, bytes: usize) -> Result<Measured, Failure> {
         rustix::net::sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES)?;
         let mut config = quinn::EndpointConfig::default();
         config.max_udp_payload_size(payload_bytes)?;
-        Ok::<_, Failure>(quinn::Endpoint::new(config, server, socket, Arc::new(quinn::TokioRuntime))?)
+        let runtime = Arc::new(quinn::TokioRuntime);
+        let most = usize::from(MOST_BATCH_BYTES / payload_bytes);
+        let socket = Arc::new(Bounded { socket: quinn::Runtime::wrap_udp_socket(&*runtime, socket)?, most });
+        Ok::<_, Failure>(quinn::Endpoint::new_with_abstract_socket(config, server, socket, runtime)?)
     };
     let (a, b) = (endpoint(None)?, endpoint(Some(server))?);
     let address = b.local_addr()?;
