@@ -1,7 +1,8 @@
 # make run      build farlink and run the first scenario
 # make check    a quick answer while working: format, lints and the tests nearest to what changed since main (BASE=COMMIT: since then)
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries
+# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries; as root,
+#               AeroTP over loopback beside quinn
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
@@ -44,7 +45,7 @@ check:
 bench: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev /usr/include/fec.h=libfec-dev \
 		/usr/include/isa-l.h=libisal-dev /usr/include/volk/volk.h=libvolk2-dev \
-		/usr/include/osmocom/core/conv.h=libosmocore-dev /usr/include/cm256cc=libcm256cc-dev
+		/usr/include/osmocom/core/conv.h=libosmocore-dev /usr/include/cm256cc=libcm256cc-dev ip=iproute2
 	@$(PIP) install 'zfec>=1.6,<2' || echo "note: zfec is left out"
 	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
@@ -52,6 +53,7 @@ bench: test-tools
 	@$(BIN)/python benches/fluid.py
 	@$(BIN)/python benches/grids.py
 	@$(BIN)/python benches/codecs.py
+	@$(BIN)/python benches/loopback.py || [ $$? -eq 2 ] # 2: not as root, as it says
 
 peers: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev

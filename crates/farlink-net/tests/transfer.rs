@@ -84,6 +84,28 @@ async fn many_connections_share_a_socket() {
     }
 }
 
+/// What nobody reads stays with who writes it: at most the peer's window and a little more is taken.
+#[tokio::test]
+async fn a_writer_waits_for_a_reader() {
+    let [a, b] = pair(loopback());
+    let mut connection = a.connect(&b.public_key(), b.local_addr(), PORT).unwrap();
+    let piece = content(1 << 16);
+    let mut written = 0;
+    while let Ok(more) = timeout(Duration::from_secs(1), connection.write(&piece)).await {
+        written += more.unwrap();
+        assert!(written < 64 << 20);
+    }
+    let mut accepted = timeout(Duration::from_secs(10), b.accept()).await.unwrap().unwrap();
+    let reader = tokio::spawn(async move {
+        let mut data = Vec::new();
+        accepted.read_to_end(&mut data).await.unwrap();
+        data.len()
+    });
+    timeout(Duration::from_secs(60), connection.write_all(&piece)).await.unwrap().unwrap();
+    timeout(Duration::from_secs(60), connection.shutdown()).await.unwrap().unwrap();
+    assert_eq!(timeout(Duration::from_secs(60), reader).await.unwrap().unwrap(), written + piece.len());
+}
+
 /// What was written to a connection that is dropped at once is delivered.
 #[tokio::test]
 async fn a_dropped_connection_delivers_what_was_written() {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Weak;
+use std::task::Waker;
 
 use farlink_core::Time;
 use farlink_core::event::Event;
@@ -25,9 +26,12 @@ pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
     let mut out = vec![0; BATCH_BYTES].into_boxed_slice();
     // A batch that the kernel had no room for.
     let mut unsent: Option<Batch> = None;
+    let mut to_wake = Vec::new();
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        let served = serve(&strong, &mut socket, &mut unsent, &mut out);
+        let served = serve(&strong, &mut socket, &mut unsent, &mut out, &mut to_wake);
+        // Now that the lock is free, which they want.
+        to_wake.drain(..).for_each(Waker::wake);
         let due = match served {
             Ok(due) => due,
             Err(error) => return fail(&strong, &error),
@@ -47,12 +51,14 @@ pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
     }
 }
 
-/// Does some of what can be done at once; returns when there is more to do, `None` for at once.
+/// Does some of what can be done at once; returns when there is more to do, `None` for at once. Adds those to `to_wake` who wait for
+/// what has happened.
 fn serve(
     shared: &Shared,
     socket: &mut Socket,
     unsent: &mut Option<Batch>,
     out: &mut [u8],
+    to_wake: &mut Vec<Waker>,
 ) -> io::Result<Option<Instant>> {
     let mut state = shared.lock();
     let State { mux, clock, .. } = &mut *state;
@@ -89,7 +95,7 @@ fn serve(
         }
         *unsent = None;
     }
-    tell(shared, &mut state);
+    tell(shared, &mut state, to_wake);
     if !is_done {
         return Ok(None);
     }
@@ -104,8 +110,8 @@ fn is_of_one_datagram(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable)
 }
 
-/// Passes events on to who waits for them.
-fn tell(shared: &Shared, state: &mut State) {
+/// Passes events on; adds those to `to_wake` who wait for them.
+fn tell(shared: &Shared, state: &mut State, to_wake: &mut Vec<Waker>) {
     while let Some((id, event)) = state.mux.poll_event() {
         let is_new = id.accepted_at().is_some() && event == Event::Connected;
         if is_new && !state.connections.contains_key(&id) {
@@ -126,7 +132,7 @@ fn tell(shared: &Shared, state: &mut State) {
         if waiting.end != Some(End::Closed) {
             waiting.end = end.or(waiting.end);
         }
-        waiting.wake();
+        to_wake.extend(waiting.concerned(event));
         if matches!(end, Some(End::Closed | End::Aborted(_))) {
             if waiting.is_abandoned {
                 state.connections.remove(&id);
@@ -137,8 +143,8 @@ fn tell(shared: &Shared, state: &mut State) {
             while state.mux.read(id).is_some() {}
         }
     }
-    // What is acknowledged is no event.
-    state.connections.values_mut().filter_map(|waiting| waiting.closer.take()).for_each(std::task::Waker::wake);
+    let State { mux, connections, .. } = state;
+    to_wake.extend(connections.iter_mut().flat_map(|(&id, waiting)| waiting.satisfied(mux, id)));
 }
 
 fn fail(shared: &Shared, error: &io::Error) {

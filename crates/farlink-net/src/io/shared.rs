@@ -6,12 +6,16 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 
-use farlink_core::event::Abort;
+use farlink_core::event::{Abort, Event};
 use tokio::sync::Notify;
 
 use crate::mux::{ConnectionId, Mux};
 
 use super::clock::Clock;
+
+/// What a connection takes ahead of what it has sent. Who writes faster waits until half of it has gone, which at 800 Mb/s is as much
+/// as a driver sends that wakes up 5 ms late.
+pub(super) const UNSENT_BYTES: u64 = 1 << 20;
 
 /// What applications and the driver share.
 #[derive(Debug)]
@@ -60,9 +64,29 @@ pub(super) enum End {
 }
 
 impl Waiting {
+    /// Who waits for what happens without an event: the closer for acknowledgements, the writer for room.
+    pub(super) fn satisfied(&mut self, mux: &Mux, id: ConnectionId) -> impl Iterator<Item = Waker> {
+        let has_room = self.writer.is_some() && mux.unsent_bytes(id) <= UNSENT_BYTES / 2;
+        let writer = if has_room { self.writer.take() } else { None };
+        self.closer.take().into_iter().chain(writer)
+    }
+
+    /// Who waits for an event.
+    pub(super) fn concerned(&mut self, event: Event) -> impl Iterator<Item = Waker> {
+        let waiting = match event {
+            Event::Readable => [self.reader.take(), None, None],
+            Event::Writable => [self.writer.take(), None, None],
+            _ => self.all(),
+        };
+        waiting.into_iter().flatten()
+    }
+
     pub(super) fn wake(&mut self) {
-        let waiting = [self.reader.take(), self.writer.take(), self.closer.take()];
-        waiting.into_iter().flatten().for_each(Waker::wake);
+        self.all().into_iter().flatten().for_each(Waker::wake);
+    }
+
+    fn all(&mut self) -> [Option<Waker>; 3] {
+        [self.reader.take(), self.writer.take(), self.closer.take()]
     }
 }
 

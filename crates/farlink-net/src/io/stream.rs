@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::mux::{ConnectionId, ConnectionState, Route};
 use crate::seal::PublicKey;
 
-use super::shared::{End, Shared, State};
+use super::shared::{End, Shared, State, UNSENT_BYTES};
 
 /// Bytes that one call to write takes at most: enough to keep the lock seldom, little enough to copy at once.
 const WRITTEN_BYTES: usize = 1 << 16;
@@ -47,6 +47,13 @@ impl Connection {
     }
 }
 
+/// Gives what is left of a piece, or as much as there is room for.
+fn give(rest: &mut Bytes, out: &mut ReadBuf<'_>) {
+    let bytes = rest.len().min(out.remaining());
+    out.put_slice(&rest[..bytes]);
+    rest.advance(bytes);
+}
+
 fn end_of(state: &State, id: ConnectionId) -> Result<Option<End>, io::Error> {
     if let Some(kind) = state.failure {
         return Err(io::Error::new(kind, "the socket cannot be used any more"));
@@ -69,31 +76,34 @@ fn aborted(why: Abort) -> io::Error {
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.rest.is_empty() {
+        let (room, mut has_read) = (out.remaining(), false);
+        give(&mut this.rest, out);
+        if out.remaining() > 0 {
             let mut state = this.shared.lock();
-            match state.mux.read(this.id) {
-                Some(data) => {
-                    drop(state);
-                    this.rest = data;
-                    // Reading may open the window, of which the peer has to be told.
-                    this.shared.wake_driver.notify_one();
-                }
-                None => {
-                    return match end_of(&state, this.id) {
-                        Err(error) => Poll::Ready(Err(error)),
-                        Ok(Some(_)) => Poll::Ready(Ok(())),
-                        Ok(None) => {
-                            let waiting = state.connections.entry(this.id).or_default();
-                            waiting.reader = Some(cx.waker().clone());
-                            Poll::Pending
-                        }
-                    };
-                }
+            // All that has arrived at once: each lock and each call of the driver costs more than many packets.
+            while out.remaining() > 0
+                && let Some(data) = state.mux.read(this.id)
+            {
+                this.rest = data;
+                give(&mut this.rest, out);
+                has_read = true;
+            }
+            if out.remaining() == room {
+                return match end_of(&state, this.id) {
+                    Err(error) => Poll::Ready(Err(error)),
+                    Ok(Some(_)) => Poll::Ready(Ok(())),
+                    Ok(None) => {
+                        let waiting = state.connections.entry(this.id).or_default();
+                        waiting.reader = Some(cx.waker().clone());
+                        Poll::Pending
+                    }
+                };
             }
         }
-        let bytes = this.rest.len().min(out.remaining());
-        out.put_slice(&this.rest[..bytes]);
-        this.rest.advance(bytes);
+        if has_read {
+            // Reading may open the window, of which the peer has to be told.
+            this.shared.wake_driver.notify_one();
+        }
         Poll::Ready(Ok(()))
     }
 }
@@ -103,17 +113,18 @@ impl AsyncWrite for Connection {
         if data.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        let mut piece = Bytes::copy_from_slice(&data[..data.len().min(WRITTEN_BYTES)]);
         let mut state = self.shared.lock();
         if matches!(end_of(&state, self.id)?, Some(End::Closed)) {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, "the connection has ended")));
         }
+        let room = UNSENT_BYTES.saturating_sub(state.mux.unsent_bytes(self.id)) as usize;
+        let mut piece = Bytes::copy_from_slice(&data[..data.len().min(WRITTEN_BYTES).min(room)]);
         let now = state.clock.now();
         let mut taken = 0;
-        loop {
+        while !piece.is_empty() {
             let more = state.mux.write(now, self.id, &mut piece);
             taken += more;
-            if more == 0 || piece.is_empty() {
+            if more == 0 {
                 break;
             }
         }

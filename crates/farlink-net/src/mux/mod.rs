@@ -14,6 +14,7 @@ mod service;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 
 use bytes::{Bytes, BytesMut};
@@ -171,6 +172,27 @@ pub struct ConnectionState {
     pub settled_bytes: u64,
 }
 
+/// Something of each session, by its own id. This side has drawn the ids at random, so that nobody can choose some that collide.
+type ById<V> = HashMap<u32, V, BuildHasherDefault<IdHasher>>;
+
+/// Spreads random ids over the buckets: each datagram looks for its session some times.
+#[derive(Clone, Debug, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, id: u32) {
+        self.0 = (self.0 ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Sessions and connections over one socket.
 pub struct Mux {
     config: MuxConfig,
@@ -182,14 +204,14 @@ pub struct Mux {
     counters: Counters,
     store: Box<dyn CounterStore>,
     listening: BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
-    sessions: HashMap<u32, Session>,
+    sessions: ById<Session>,
     /// Answered initiations by their code.
     answered: HashMap<Mac, u32>,
     /// Ids of sessions by the id of packets to their peers.
     by_peer_id: HashMap<u32, u32>,
     /// When each session has something to do.
     timers: BTreeSet<(Time, u32)>,
-    scheduled: HashMap<u32, Time>,
+    scheduled: ById<Time>,
     /// Sessions that may have something to send.
     ready: VecDeque<u32>,
     is_ready: BTreeSet<u32>,
@@ -242,11 +264,11 @@ impl Mux {
             counters: Counters::default(),
             store,
             listening: BTreeMap::new(),
-            sessions: HashMap::new(),
+            sessions: ById::default(),
             answered: HashMap::new(),
             by_peer_id: HashMap::new(),
             timers: BTreeSet::new(),
-            scheduled: HashMap::new(),
+            scheduled: ById::default(),
             ready: VecDeque::new(),
             is_ready: BTreeSet::new(),
             is_turn_of_timers: false,
@@ -331,6 +353,12 @@ impl Mux {
             session.connections.abandon(id.place);
         }
         self.touch(id.session);
+    }
+
+    /// Bytes that were written to a connection and never sent.
+    pub fn unsent_bytes(&self, id: ConnectionId) -> u64 {
+        let connection = self.sessions.get(&id.session).and_then(|session| session.connections.get(id.place));
+        connection.map_or(0, |connection| connection.unsent_bytes())
     }
 
     /// State of a connection; `None` once it has ended and its end was told.

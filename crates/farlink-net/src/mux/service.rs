@@ -73,9 +73,8 @@ impl Mux {
 
     /// Something happened to a session: it may have something to send, and other deadlines.
     pub(super) fn touch(&mut self, id: u32) {
-        if self.sessions.contains_key(&id) {
+        if self.take_events(id) {
             self.mark_ready(id);
-            self.take_events(id);
         }
     }
 
@@ -85,14 +84,16 @@ impl Mux {
         }
     }
 
-    pub(super) fn take_events(&mut self, id: u32) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+    /// Takes the events of a session; whether there is such a session.
+    pub(super) fn take_events(&mut self, id: u32) -> bool {
+        let Some(session) = self.sessions.get_mut(&id) else { return false };
         while let Some((place, event)) = session.connections.poll_event() {
             if matches!(event, Event::Closed | Event::Aborted(_)) {
                 session.connections.on_ended(place, event);
             }
             self.events.push_back((ConnectionId { session: id, place }, event));
         }
+        true
     }
 
     /// A session has nothing more to send: takes its events and sets its next deadline.

@@ -134,6 +134,16 @@ impl<D: Payload> Sending<D> {
         }
     }
 
+    /// Bytes that were written and never sent; messages in the mode without a stream do not count.
+    pub(super) fn unsent_bytes(&self) -> u64 {
+        match self {
+            Sending::Reliable(sender) => sender.unsent_bytes(),
+            Sending::Coded(sender) => sender.unsent_bytes(),
+            Sending::OpenLoop(sender) => sender.unsent_bytes(),
+            Sending::Datagrams(_) => 0,
+        }
+    }
+
     /// The position before which no data will be retransmitted. `[U1]`, `[N3]`
     pub(super) fn settled_bytes(&self) -> u64 {
         match self {

@@ -232,6 +232,11 @@ impl<D: Payload> Connection<D> {
         self.lifecycle.state()
     }
 
+    /// Bytes that were written and never sent. Messages of the mode `datagram` do not count.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.sending.unsent_bytes()
+    }
+
     /// Counts of the segments dropped so far.
     pub fn dropped(&self) -> Dropped {
         self.dropped

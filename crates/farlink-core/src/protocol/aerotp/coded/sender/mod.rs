@@ -209,6 +209,10 @@ impl<D: Payload> Sender<D> {
         n
     }
 
+    pub(in super::super) fn unsent_bytes(&self) -> u64 {
+        self.unsent_bytes
+    }
+
     pub(in super::super) fn close(&mut self) {
         self.is_closing = true;
     }
