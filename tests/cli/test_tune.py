@@ -192,7 +192,14 @@ def test_a_model_of_independent_losses_is_refused_over_an_impairment(farlink, tm
 
 def test_an_interrupted_study_goes_on_where_it_was(started, farlink, tmp_path, monkeypatch):
     monkeypatch.setenv("FARLINK_CACHE", str(tmp_path / "cache"))
-    slow = {**IMPAIRED, "cn0_from_dbhz": 66, "cn0_to_dbhz": 80, "families": ["none", "RS", "ER"], "round_trip_s": 1.0, "tolerance": 1.0}
+    slow = {
+        **IMPAIRED,
+        "cn0_from_dbhz": 66,
+        "cn0_to_dbhz": 80,
+        "families": ["none", "RS", "ER"],
+        "round_trip_s": 1.0,
+        "tolerance": 1.0,
+    }
     tuning.write(tmp_path, modem={"symbol_rates_hz": [4e6], "modulations": ["qpsk"]}, study={**slow, "shares": [0.5]})
     kept = tmp_path / "cache" / "goodput"
     process = started("tune", "study.toml", "-o", "t.json")

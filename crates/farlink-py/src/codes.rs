@@ -26,7 +26,12 @@ pub(crate) fn channel_ber(coding_json: &str, ebn0_db: f64) -> Result<f64, Bounda
     Ok(scheme.channel_bit_error_rate(point.ebn0_db.get()))
 }
 
-pub(crate) fn rate_to_dict<'py>(py: Python<'py>, rate: &ErrorRate) -> PyResult<Bound<'py, PyDict>> {
+/// An error rate; `is_interrupted` if Ctrl-C came when it was just known.
+pub(crate) fn rate_to_dict<'py>(
+    py: Python<'py>,
+    rate: &ErrorRate,
+    is_interrupted: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let estimate = |estimate: &Estimate| (estimate.value, estimate.low, estimate.high);
     let dict = PyDict::new(py);
     dict.set_item("bits", rate.bits)?;
@@ -39,7 +44,7 @@ pub(crate) fn rate_to_dict<'py>(py: Python<'py>, rate: &ErrorRate) -> PyResult<B
     dict.set_item("bit_error_rate", estimate(&rate.bit_error_rate))?;
     dict.set_item("event_rate", estimate(&rate.event_rate))?;
     dict.set_item("packet_error_rate", estimate(&rate.packet_error_rate))?;
-    dict.set_item("interrupted", rate.status == Status::Interrupted)?;
+    dict.set_item("interrupted", is_interrupted || rate.status == Status::Interrupted)?;
     dict.set_item("reached", rate.status == Status::Reached)?;
     Ok(dict)
 }

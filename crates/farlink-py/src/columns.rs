@@ -20,10 +20,10 @@ pub(crate) fn table_to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, 
     Ok(dict)
 }
 
-/// The result of a run.
-pub(crate) fn output_to_dict(py: Python<'_>, output: Output) -> PyResult<Bound<'_, PyDict>> {
+/// The result of a run; `is_interrupted` if Ctrl-C came when it had just ended.
+pub(crate) fn output_to_dict(py: Python<'_>, output: Output, is_interrupted: bool) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
-    result.set_item("interrupted", output.interrupted)?;
+    result.set_item("interrupted", output.interrupted || is_interrupted)?;
     result.set_item("notes", output.notes)?;
     result.set_item("rows", table_to_dict(py, output.rows)?)?;
     result.set_item("summary", table_to_dict(py, output.summary)?)?;

@@ -44,7 +44,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::study::Study;
-    use crate::watch::{watched, watched_with};
+    use crate::watch::{interrupt_again, watched, watched_with};
 
     type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -106,8 +106,9 @@ mod _core {
         let expanded = py.detach(|| read(scenario_json))?;
         let options =
             Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
-        let output = watched_with(py, progress, cancel, |progress| farlink_sim::run(&expanded, &options, progress))??;
-        Ok(output_to_dict(py, output)?)
+        let (output, is_late) =
+            watched_with(py, progress, cancel, |progress| farlink_sim::run(&expanded, &options, progress))?;
+        Ok(output_to_dict(py, output?, is_late)?)
     }
 
     /// Runs a scenario with the fluid engine; Ctrl-C gives what is finished.
@@ -125,9 +126,9 @@ mod _core {
         let expanded = py.detach(|| read(scenario_json))?;
         let options =
             Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
-        let output =
-            watched_with(py, progress, cancel, |progress| farlink_sim::fluid::run(&expanded, &options, progress))??;
-        Ok(output_to_dict(py, output)?)
+        let (output, is_late) =
+            watched_with(py, progress, cancel, |progress| farlink_sim::fluid::run(&expanded, &options, progress))?;
+        Ok(output_to_dict(py, output?, is_late)?)
     }
 
     /// Prepares a study that is run by the piece; `cancel` stops the collection of error events and raises `KeyboardInterrupt`.
@@ -143,7 +144,12 @@ mod _core {
     ) -> Result<Study, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
         let options = Options { threads, ..Options::default() };
-        Ok(watched_with(py, progress, cancel, |progress| Study::prepare(expanded, fluid, &options, progress))??)
+        let (study, is_late) =
+            watched_with(py, progress, cancel, |progress| Study::prepare(expanded, fluid, &options, progress))?;
+        if is_late {
+            interrupt_again(py)?;
+        }
+        Ok(study?)
     }
 
     /// The summary of rows of the packet engine, which may be those of pieces in any order.
@@ -246,9 +252,10 @@ mod _core {
         let point = operating_point(coding_json, ebn0_db)?;
         let effort = Effort { seed, bits_max: max_bits, events, relative_half_width, packet_bits, confidence };
         let options = Options { threads, ..Options::default() };
-        let rate =
-            watched(py, progress, |progress| farlink_sim::codes::error_rate(&point, &effort, &options, progress))??;
-        Ok(rate_to_dict(py, &rate)?)
+        let work =
+            |progress: farlink_sim::Progress<'_>| farlink_sim::codes::error_rate(&point, &effort, &options, progress);
+        let (rate, is_late) = watched_with(py, progress, None, work)?;
+        Ok(rate_to_dict(py, &rate?, is_late)?)
     }
 
     /// Positions of the wrong bits at a decoder's output; Ctrl-C gives those of what is finished.
@@ -265,13 +272,16 @@ mod _core {
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let point = operating_point(coding_json, ebn0_db)?;
         let options = Options { threads, ..Options::default() };
-        let trace =
-            watched(py, progress, |progress| farlink_sim::codes::error_trace(&point, bits, seed, &options, progress))??;
+        let work = |progress: farlink_sim::Progress<'_>| {
+            farlink_sim::codes::error_trace(&point, bits, seed, &options, progress)
+        };
+        let (trace, is_late) = watched_with(py, progress, None, work)?;
+        let trace = trace?;
         let result = PyDict::new(py);
         result.set_item("position", PyArray1::from_vec(py, trace.wrong))?;
         result.set_item("bits", trace.bits)?;
         result.set_item("gave_up", trace.gave_up)?;
-        result.set_item("interrupted", trace.is_interrupted)?;
+        result.set_item("interrupted", trace.is_interrupted || is_late)?;
         Ok(result)
     }
 
@@ -296,15 +306,16 @@ mod _core {
         let point = operating_point(coding_json, ebn0_db)?;
         let options = Options { threads, ..Options::default() };
         let mut file = positions.map(File::create).transpose().map_err(PyErr::from)?.map(BufWriter::new);
-        let found = watched(py, progress, |progress| {
+        let (found, is_late) = watched_with(py, progress, None, |progress| {
             let sink = file.as_mut().map(|file| file as &mut (dyn Write + Send));
             farlink_sim::codes::error_bursts(&point, bits, gap_bits, seed, sink, most, &options, progress)
-        })??;
+        })?;
+        let found = found?;
         let found = found.and_then(|found| file.as_mut().map_or(Ok(()), Write::flush).map(|()| found));
         let found = found.map_err(PyErr::from)?;
         let result = bursts_to_dict(py, &found.statistics)?;
         result.set_item("written", found.written)?;
-        result.set_item("interrupted", found.is_interrupted)?;
+        result.set_item("interrupted", found.is_interrupted || is_late)?;
         Ok(result)
     }
 

@@ -76,8 +76,8 @@ impl Study {
         cancel: Option<Cancel>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let runs = first_run..first_run.saturating_add(runs);
-        let output = watched_with(py, progress, cancel, |progress| self.run_piece(point, runs, progress))??;
-        Ok(output_to_dict(py, output)?)
+        let (output, is_late) = watched_with(py, progress, cancel, |progress| self.run_piece(point, runs, progress))?;
+        Ok(output_to_dict(py, output?, is_late)?)
     }
 
     /// The runs that are needed next at a point with these rows, as the first number and the one after the last; None if the rows

@@ -26,7 +26,8 @@ struct Shared {
 /// Runs `work` on its own thread, with the interpreter released, while this thread calls `callback(done, total)` and checks for
 /// signals about ten times a second.
 ///
-/// On Ctrl-C its progress function tells the work to stop; then the result of the work is returned.
+/// On Ctrl-C its progress function tells the work to stop; then the result of the work is returned. If the work was finished by then, the
+/// interrupt is raised again, behind the result.
 ///
 /// # Errors
 /// What the callback or a signal handler raised, once the work has stopped.
@@ -38,10 +39,23 @@ pub(crate) fn watched<T: Send>(
     callback: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
-    watched_with(py, callback, None, work)
+    let (result, is_late) = watched_with(py, callback, None, work)?;
+    if is_late {
+        interrupt_again(py)?;
+    }
+    Ok(result)
 }
 
-/// As [`watched`], for work that a token can stop too, without the interpreter.
+/// The main thread gets Ctrl-C once more, as soon as it runs Python.
+///
+/// # Errors
+/// If the interpreter has no threads any more.
+pub(crate) fn interrupt_again(py: Python<'_>) -> PyResult<()> {
+    py.import("_thread")?.call_method0("interrupt_main").map(drop)
+}
+
+/// As [`watched`], for work that a token can stop too, without the interpreter. Says besides whether Ctrl-C came when the work could not
+/// notice it any more: who runs one work after another would lose it.
 ///
 /// # Errors
 /// As [`watched`].
@@ -53,7 +67,7 @@ pub(crate) fn watched_with<T: Send>(
     callback: Option<&Bound<'_, PyAny>>,
     cancel: Option<Cancel>,
     work: impl FnOnce(Progress<'_>) -> T + Send,
-) -> PyResult<T> {
+) -> PyResult<(T, bool)> {
     let shared = Shared::default();
     let watcher = thread::current();
     thread::scope(|scope| {
@@ -72,13 +86,15 @@ pub(crate) fn watched_with<T: Send>(
             })
         });
 
-        let mut failure = None;
+        let (mut failure, mut is_late) = (None, false);
         loop {
             py.detach(|| thread::park_timeout(INTERVAL));
             let is_finished = shared.is_finished.load(Ordering::Acquire);
             if let Err(error) = py.check_signals().and_then(|()| report(callback, &shared)) {
                 shared.is_cancelled.store(true, Ordering::Relaxed);
-                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    is_late = is_finished;
+                } else {
                     failure.get_or_insert(error);
                 }
             }
@@ -87,7 +103,7 @@ pub(crate) fn watched_with<T: Send>(
             }
         }
         let result = py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        failure.map_or(Ok(result), Err)
+        failure.map_or(Ok((result, is_late)), Err)
     })
 }
 
