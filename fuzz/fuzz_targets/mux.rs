@@ -171,7 +171,7 @@ fuzz_target!(|data: &[u8]| {
                 let which = usize::from(next());
                 let count = net.opened.len().max(1);
                 if let Some((id, _)) = net.opened.get(which % count).copied() {
-                    if which > 127 { net.hosts[0].close(net.now, id) } else { net.hosts[0].abandon(net.now, id) }
+                    net.hosts[0].close(net.now, id);
                 }
             }
         }

@@ -44,7 +44,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::study::Study;
-    use crate::watch::{interrupt_again, watched, watched_with};
+    use crate::watch::{raised_again, watched, watched_with};
 
     type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -144,12 +144,8 @@ mod _core {
     ) -> Result<Study, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
         let options = Options { threads, ..Options::default() };
-        let (study, is_late) =
-            watched_with(py, progress, cancel, |progress| Study::prepare(expanded, fluid, &options, progress))?;
-        if is_late {
-            interrupt_again(py)?;
-        }
-        Ok(study?)
+        let study = watched_with(py, progress, cancel, |progress| Study::prepare(expanded, fluid, &options, progress))?;
+        Ok(raised_again(py, study)??)
     }
 
     /// The summary of rows of the packet engine, which may be those of pieces in any order.

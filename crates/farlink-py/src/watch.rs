@@ -39,19 +39,18 @@ pub(crate) fn watched<T: Send>(
     callback: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
-    let (result, is_late) = watched_with(py, callback, None, work)?;
-    if is_late {
-        interrupt_again(py)?;
-    }
-    Ok(result)
+    raised_again(py, watched_with(py, callback, None, work)?)
 }
 
-/// The main thread gets Ctrl-C once more, as soon as it runs Python.
+/// The result of [`watched_with`]. If Ctrl-C came too late for the work, the main thread gets it once more, as soon as it runs Python.
 ///
 /// # Errors
 /// If the interpreter has no threads any more.
-pub(crate) fn interrupt_again(py: Python<'_>) -> PyResult<()> {
-    py.import("_thread")?.call_method0("interrupt_main").map(drop)
+pub(crate) fn raised_again<T>(py: Python<'_>, (result, is_late): (T, bool)) -> PyResult<T> {
+    if is_late {
+        py.import("_thread")?.call_method0("interrupt_main")?;
+    }
+    Ok(result)
 }
 
 /// As [`watched`], for work that a token can stop too, without the interpreter. Says besides whether Ctrl-C came when the work could not

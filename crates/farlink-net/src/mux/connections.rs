@@ -1,6 +1,6 @@
 //! The AeroTP connections of one session, told apart by their ports.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use farlink_core::agenda::Agenda;
@@ -24,8 +24,6 @@ pub(super) enum Place {
 struct Opened {
     peer_port: u16,
     connection: Connection<Bytes>,
-    /// Whether no application uses it any more.
-    is_abandoned: bool,
     /// Whether its end was told. It still answers what the peer repeats.
     has_ended: bool,
 }
@@ -39,7 +37,6 @@ pub(super) struct Connections {
     turn: u16,
     /// By own port; the peer is known by its port.
     accepted: BTreeMap<u16, Acceptor<u16, Bytes>>,
-    abandoned: BTreeSet<(u16, Handle)>,
     next_port: u16,
     /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
     packet_bytes: Option<Count>,
@@ -60,7 +57,6 @@ impl Connections {
             agenda: Agenda::default(),
             turn: 0,
             accepted: BTreeMap::new(),
-            abandoned: BTreeSet::new(),
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
             moved,
@@ -90,7 +86,7 @@ impl Connections {
         if let Some(bytes) = self.packet_bytes {
             let _ = connection.set_packet_bytes(now, bytes);
         }
-        self.opened.insert(port, Opened { peer_port, connection, is_abandoned: false, has_ended: false });
+        self.opened.insert(port, Opened { peer_port, connection, has_ended: false });
         self.agenda.touch(port);
         Some(Place::Opened(port))
     }
@@ -98,23 +94,6 @@ impl Connections {
     /// A segment has arrived. `listening` has the configurations of the ports at which connections are accepted.
     /// Returns the connection that it belongs to or has opened, which may have something to read.
     pub(super) fn handle(
-        &mut self,
-        now: Time,
-        arrived: &Arrived<Bytes>,
-        rx: Rx,
-        listening: &BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
-        random: &mut dyn RandomSource,
-    ) -> Option<Place> {
-        let place = self.route(now, arrived, rx, listening, random)?;
-        if self.is_abandoned(place) {
-            // Unread data would close the window, and the peer could not end.
-            let connection = self.get_mut(place).expect("it has just got a segment");
-            while connection.read().is_some() {}
-        }
-        Some(place)
-    }
-
-    fn route(
         &mut self,
         now: Time,
         arrived: &Arrived<Bytes>,
@@ -255,31 +234,8 @@ impl Connections {
         })
     }
 
-    /// The next event. Abandoned connections have none; they go when they have ended.
+    /// The next event.
     pub(super) fn poll_event(&mut self) -> Option<(Place, Event)> {
-        loop {
-            let (place, event) = self.any_event()?;
-            if !self.is_abandoned(place) {
-                return Some((place, event));
-            }
-            match (event, place) {
-                (Event::Closed | Event::Aborted(_), Place::Opened(_)) => self.on_ended(place, event),
-                (Event::Closed | Event::Aborted(_), Place::Accepted(port, handle)) => {
-                    self.abandoned.remove(&(port, handle));
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn is_abandoned(&self, place: Place) -> bool {
-        match place {
-            Place::Opened(port) => self.opened.get(&port).is_some_and(|opened| opened.is_abandoned),
-            Place::Accepted(port, handle) => self.abandoned.contains(&(port, handle)),
-        }
-    }
-
-    fn any_event(&mut self) -> Option<(Place, Event)> {
         while let Some(port) = self.agenda.telling() {
             if let Some(event) = self.opened.get_mut(&port).and_then(|it| it.connection.poll_event()) {
                 self.agenda.touch(port); // one that has told its end goes when it has nothing more to answer
@@ -311,18 +267,6 @@ impl Connections {
         }
     }
 
-    /// No application uses it any more. It still delivers what was written; what arrives is dropped.
-    pub(super) fn abandon(&mut self, place: Place) {
-        match place {
-            Place::Opened(port) => {
-                if let Some(opened) = self.opened.get_mut(&port) {
-                    opened.is_abandoned = true;
-                }
-            }
-            Place::Accepted(port, handle) => drop(self.abandoned.insert((port, handle))),
-        }
-    }
-
     /// The end of a connection was told. One that this side opened stays as long as it may have to answer; accepted ones are
     /// kept by their acceptor, as late segments could open them again.
     pub(super) fn on_ended(&mut self, place: Place, event: Event) {
@@ -337,11 +281,7 @@ impl Connections {
 
     /// All connections, to tell their applications that the session is over.
     pub(super) fn places(&self) -> Vec<Place> {
-        let opened = self
-            .opened
-            .iter()
-            .filter(|(_, it)| !it.is_abandoned && !it.has_ended)
-            .map(|(&port, _)| Place::Opened(port));
+        let opened = self.opened.iter().filter(|(_, it)| !it.has_ended).map(|(&port, _)| Place::Opened(port));
         let accepted = self
             .accepted
             .iter()

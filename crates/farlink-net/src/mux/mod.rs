@@ -18,6 +18,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 
 use bytes::{Bytes, BytesMut};
+use farlink_core::agenda::Agenda;
 use farlink_core::endpoint::{Ecn, Probe, Rx};
 use farlink_core::event::{Abort, Event};
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
@@ -209,13 +210,9 @@ pub struct Mux {
     answered: HashMap<Mac, u32>,
     /// Ids of sessions by the id of packets to their peers.
     by_peer_id: HashMap<u32, u32>,
-    /// When each session has something to do.
-    timers: BTreeSet<(Time, u32)>,
-    scheduled: ById<Time>,
-    /// Sessions that may have something to send.
-    ready: VecDeque<u32>,
-    is_ready: BTreeSet<u32>,
-    is_turn_of_timers: bool,
+    /// Which sessions have something to do, and which one has sent last.
+    agenda: Agenda<u32>,
+    turn: Option<u32>,
     /// Initiations of this side that wait for an answer, by their code.
     asked: HashMap<Mac, u32>,
     /// Cookies to be sent: the contents of hellos.
@@ -267,11 +264,8 @@ impl Mux {
             sessions: ById::default(),
             answered: HashMap::new(),
             by_peer_id: HashMap::new(),
-            timers: BTreeSet::new(),
-            scheduled: ById::default(),
-            ready: VecDeque::new(),
-            is_ready: BTreeSet::new(),
-            is_turn_of_timers: false,
+            agenda: Agenda::default(),
+            turn: None,
             asked: HashMap::new(),
             given: VecDeque::new(),
             resets: VecDeque::new(),
@@ -344,17 +338,6 @@ impl Mux {
         }
     }
 
-    /// No application uses a connection any more: it has no more events, delivers what was written, and ends.
-    pub fn abandon(&mut self, now: Time, id: ConnectionId) {
-        self.close(now, id);
-        self.events.retain(|(of, _)| *of != id);
-        self.is_told_readable.remove(&id);
-        if let Some(session) = self.sessions.get_mut(&id.session) {
-            session.connections.abandon(id.place);
-        }
-        self.touch(id.session);
-    }
-
     /// Bytes that were written to a connection and never sent.
     pub fn unsent_bytes(&self, id: ConnectionId) -> u64 {
         let connection = self.sessions.get(&id.session).and_then(|session| session.connections.get(id.place));
@@ -417,19 +400,17 @@ impl Mux {
 
     /// When [`poll_transmit`](Self::poll_transmit) has something to do.
     pub fn poll_timeout(&self) -> Option<Time> {
-        if !self.ready.is_empty() || !self.resets.is_empty() || !self.given.is_empty() {
+        if self.agenda.after(None).is_some() || !self.resets.is_empty() || !self.given.is_empty() {
             return Some(Time::ZERO);
         }
-        self.timers.first().map(|(due, _)| *due)
+        Some(self.agenda.next_due()).filter(|&due| due != Time::NEVER)
     }
 
     /// The clock reads less from now on ([`OriginShift`]).
     pub fn move_origin(&mut self, by: OriginShift) {
         self.moved += by;
         self.sessions.values_mut().for_each(|session| session.move_origin(by));
-        let timers = std::mem::take(&mut self.timers);
-        self.timers = timers.into_iter().map(|(due, id)| (due.since(by.time()), id)).collect();
-        self.scheduled.values_mut().for_each(|due| *due = due.since(by.time()));
+        self.agenda.move_origin(by);
         self.load = Load::default();
         if let Some(cookies) = &mut self.cookies {
             cookies.move_origin(by.time());
@@ -554,9 +535,7 @@ impl Mux {
         if let Some(peer_id) = session.peer_id {
             self.by_peer_id.remove(&peer_id);
         }
-        if let Some(due) = self.scheduled.remove(&id) {
-            self.timers.remove(&(due, id));
-        }
+        self.agenda.remove(id);
     }
 }
 
