@@ -70,6 +70,29 @@ class Event:
     """With `done`."""
 
 
+def show_log(level: str = "warn") -> None:
+    """Tell on stderr, from now on, what the network does. The first call counts; without one nothing is told.
+
+    Parameters
+    ----------
+    level
+        `error`, `warn`, `info`, `debug` or `trace`, or levels of parts: `warn,farlink_net::mux=debug` tells of handshakes, new
+        keys, changed addresses and lengths of packets, each with its session. Secrets are never told.
+
+    Raises
+    ------
+    TransferError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> from farlink import net
+    >>> net.show_log("warn")
+    """
+    with core_errors():
+        _core().show_log(level)
+
+
 def generate_key(keys: str | os.PathLike[str] | None = None) -> str:
     """Make the key of this host, in a file that only its owner can read, and return the public key.
 

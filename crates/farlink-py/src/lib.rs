@@ -6,6 +6,7 @@ mod columns;
 mod convolutional;
 mod error;
 mod fluid;
+mod log;
 mod net;
 mod optics;
 mod study;
@@ -38,6 +39,8 @@ mod _core {
     use crate::error::BoundaryError;
     #[pymodule_export]
     use crate::error::{EngineError, ScenarioError};
+    #[pymodule_export]
+    use crate::log::show_log;
     #[pymodule_export]
     use crate::net::{
         NetError, distrust_host, generate_key, public_key, receive_files, send_files, trust_host, trusted_hosts,

@@ -28,7 +28,7 @@ create_exception!(
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Texts of errors have what is wrong, "; " and what to do.
-fn raised(text: &str, exit_code: u8) -> PyErr {
+pub(crate) fn raised(text: &str, exit_code: u8) -> PyErr {
     let (message, remedy) =
         text.rsplit_once("; ").unwrap_or((text, "see farlink send --help and farlink receive --help"));
     Python::attach(|py| {

@@ -10,7 +10,7 @@ import typer
 from farlink.cli.keys import Keys
 from farlink.cli.messages import data, labelled, user_errors
 from farlink.cli.progress import progress_bar
-from farlink.cli.send import PSK_VARIABLE, PacketBytes, report_failures, summary_lines
+from farlink.cli.send import PSK_VARIABLE, Log, PacketBytes, report_failures, summary_lines
 
 if TYPE_CHECKING:
     from farlink.net import Event
@@ -33,6 +33,7 @@ def receive(
     by_host: Annotated[bool, typer.Option("--by-host", help="Each host has a folder of its own, by its name.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Stop after one complete transfer.")] = False,
     packet_bytes: PacketBytes = 1500,
+    log: Log = "warn",
     keys: Keys = None,
 ) -> None:
     """Receive files from the hosts that are trusted, until Ctrl-C.
@@ -42,6 +43,7 @@ def receive(
     with user_errors(), progress_bar("receiving", "bytes") as progress:
         from farlink import net
 
+        net.show_log(log)
         last: Event | None = None
 
         def tell(event: Event) -> None:

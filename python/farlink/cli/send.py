@@ -28,6 +28,14 @@ PacketBytes = Annotated[
     int,
     typer.Option(metavar="BYTES", help="Longest packet to look for on the path, with all headers: 1200 to 9000."),
 ]
+Log = Annotated[
+    str,
+    typer.Option(
+        metavar="LEVEL",
+        envvar="FARLINK_LOG",
+        help="What is told on stderr: error, warn, info, debug, trace, or a part's level: farlink_net::mux=debug.",
+    ),
+]
 
 
 def send(
@@ -46,6 +54,7 @@ def send(
         bool, typer.Option("--refuse-special", help="Send nothing if there are symbolic links, devices, sockets or pipes.")
     ] = False,
     patience: Annotated[float, typer.Option(metavar="S", help="How long to wait for an answer, and to try again.")] = 60.0,
+    log: Log = "warn",
     keys: Keys = None,
 ) -> None:
     """Send files and folders over a bad path. If it is interrupted, the same command goes on where it stopped.
@@ -60,6 +69,7 @@ def send(
         *files, to = paths
         if not files:
             raise ArgumentError("only one argument is given", "give files or folders, then the receiver")
+        net.show_log(log)
         with progress_bar("sending", "bytes") as progress:
             summary = net.send_files(
                 files,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use farlink_core::ConfigError;
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
 use farlink_core::units::{Count, PositiveSeconds};
+use tracing::{Instrument as _, debug_span};
 
 use crate::mux::{CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route};
 use crate::seal::PublicKey;
@@ -88,7 +89,8 @@ impl Endpoint {
         let socket = Socket::bind(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(mux, address));
-        tokio::spawn(driver::drive(Arc::downgrade(&shared), socket));
+        let driver = driver::drive(Arc::downgrade(&shared), socket);
+        tokio::spawn(driver.instrument(debug_span!("endpoint", %address)));
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })
     }
 

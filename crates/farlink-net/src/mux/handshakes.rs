@@ -4,6 +4,7 @@ use farlink_core::Time;
 use farlink_core::endpoint::Ecn;
 use farlink_core::event::Abort;
 use farlink_core::wire::aerotp::sealed::{Algorithm, OuterPacket};
+use tracing::debug;
 
 use crate::seal::cookie::{self, CookieMaker, CookieSeal};
 use crate::seal::hello::{Checked, Initiation, Initiator, Responder, Response};
@@ -66,6 +67,7 @@ impl Mux {
         let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(peer), self.moved);
         let mut session = Session::calling((own_id, code), *peer, route, begun, &initiation, sizes);
         session.last_opened = now;
+        debug!(parent: &session.span, "handshake begun");
         self.sessions.insert(own_id, session);
         Ok(own_id)
     }
@@ -107,7 +109,8 @@ impl Mux {
             self.counts.stray += 1;
             return None;
         };
-        if !session.on_response(now, route, &checked, keep) {
+        let span = session.span.clone();
+        if !span.in_scope(|| session.on_response(now, route, &checked, keep)) {
             self.counts.untrusted += 1;
             return None;
         }
@@ -193,6 +196,7 @@ impl Mux {
         let mut session =
             Session::answering(now, (own_id, checked.code), peer, route, &initiation, &response, answered, sizes);
         session.on_repeated_initiation(bytes);
+        debug!(parent: &session.span, takes_early, "handshake answered");
         self.answered.insert(checked.code, own_id);
         self.by_peer_id.insert(initiation.connection_id, own_id);
         self.sessions.insert(own_id, session);

@@ -27,6 +27,7 @@ use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
 use farlink_core::{ConfigError, Endpoint as _, OriginShift, Stream as _, Time};
+use tracing::debug;
 
 use crate::seal::cookie::{CookieMaker, CookieSeal};
 use crate::seal::mac::{HelloMac, MAC_BYTES, Mac, ResetSecret};
@@ -454,6 +455,8 @@ impl Mux {
             self.counts.stray += 1;
             return;
         };
+        let span = session.span.clone();
+        let _entered = span.enter();
         let opened = session.open(now, route, packet, bytes, || {
             use farlink_core::rng::RandomSource as _;
             OsRandom.next_u64()
@@ -535,6 +538,7 @@ impl Mux {
     /// Ends a session; the applications of its connections are told why.
     fn remove(&mut self, id: u32, why: Abort) {
         let Some(session) = self.sessions.remove(&id) else { return };
+        debug!(parent: &session.span, ?why, "the session is over");
         for place in session.connections.places() {
             self.events.push_back((ConnectionId { session: id, place }, Event::Aborted(why)));
         }

@@ -15,7 +15,8 @@ impl Mux {
         }
         while let Some(id) = self.agenda.take_due(now) {
             if let Some(session) = self.sessions.get_mut(&id) {
-                session.handle_timeout(now);
+                let span = session.span.clone();
+                span.in_scope(|| session.handle_timeout(now));
             }
         }
         while let Some(id) = self.agenda.after(self.turn) {
@@ -33,6 +34,8 @@ impl Mux {
     /// Writes datagrams of one session.
     fn fill(&mut self, id: u32, now: Time, most: usize, out: &mut [u8]) -> Option<Batch> {
         let session = self.sessions.get_mut(&id)?;
+        let span = session.span.clone();
+        let _entered = span.enter();
         let first = session.poll_transmit(now, out, None)?;
         let (mut bytes, mut count) = (first.bytes, 1);
         let most = if first.is_probe { 1 } else { most };
@@ -59,6 +62,9 @@ impl Mux {
         let Some(session) = self.sessions.get_mut(&id) else { return false };
         self.agenda.has_told(id);
         while let Some((place, event)) = session.connections.poll_event() {
+            if matches!(event, Event::Connected | Event::Closed | Event::Aborted(_)) {
+                tracing::debug!(parent: &session.span, ?place, ?event);
+            }
             if matches!(event, Event::Closed | Event::Aborted(_)) {
                 session.connections.on_ended(place, event);
             }

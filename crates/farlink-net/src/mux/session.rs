@@ -12,6 +12,7 @@ use farlink_core::wire::aerotp::sealed::{
     sealed_bytes,
 };
 use farlink_core::{OriginShift, Time, Transmit};
+use tracing::{Span, debug, debug_span};
 
 use crate::seal::hello::{
     Checked, INITIATION_CONTENT_BYTES, Initiation, Initiator, RESPONSE_CONTENT_BYTES, Response, SessionKeys, set_cookie,
@@ -73,6 +74,8 @@ pub(super) struct Session {
     renewals: Renewals,
     /// A segment that did not fit into the last batch.
     held: Option<Ready>,
+    /// What is told of this session.
+    pub(super) span: Span,
 }
 
 /// A question to an address that has to be proven.
@@ -142,6 +145,7 @@ impl Session {
             path_mtu,
             renewals,
             held: None,
+            span: span(own_id, &peer, &route),
         }
     }
 
@@ -184,6 +188,7 @@ impl Session {
             path_mtu,
             renewals,
             held: None,
+            span: span(own_id, &peer, &route),
         }
     }
 
@@ -210,6 +215,7 @@ impl Session {
             Sealer::starting_at(number, Kind::Sealed, keys.sending, KeyPhase::default(), response.connection_id);
         self.opener = Some(Unsealer::new(keys.receiving, self.own_id, keep));
         (self.route, self.last_opened) = (route, now);
+        debug!(algorithm = ?self.algorithm, "the handshake is answered");
         self.say(Message::Ping);
         self.follow_path_mtu(now);
         true
@@ -218,6 +224,7 @@ impl Session {
     /// Packets have the length that the path is known to carry.
     fn follow_path_mtu(&mut self, now: Time) {
         let bytes = Count::new(f64::from(self.path_mtu.bytes())).expect("sizes of packets are counts");
+        debug!(bytes = self.path_mtu.bytes(), "longest packets");
         self.connections.set_packet_bytes(now, bytes);
     }
 
@@ -257,7 +264,7 @@ impl Session {
         if let Some(opener) = &self.opener
             && self.renewals.on_opened(&mut self.sealer, opener)
         {
-            tracing::debug!("the peer has the new keys");
+            debug!("the peer has the new keys");
         }
         if self.early.is_some() && self.early_until == Time::NEVER {
             self.early_until = now + EARLY_STRAGGLERS;
@@ -266,6 +273,7 @@ impl Session {
             // What opened was sealed with the response's keys, so the peer receives at this address. `[Y4]`
             (self.hello, self.is_hello_due) = (None, false);
             self.budget = Budget::Proven;
+            debug!("the peer has the keys");
             self.follow_path_mtu(now);
         }
         if opened.is_newest() {
@@ -280,6 +288,7 @@ impl Session {
             self.route.local = route.local;
             return;
         }
+        debug!(remote = %route.remote, "the peer has moved");
         self.route = route;
         self.budget = Budget::NONE;
         self.budget.on_received(bytes);
@@ -297,6 +306,7 @@ impl Session {
             Message::Answer(number) => {
                 if self.challenge.is_some_and(|challenge| challenge.number == number) && self.route.is_same(route) {
                     (self.challenge, self.budget) = (None, Budget::Proven);
+                    debug!("the peer's address is proven");
                 } else if self.path_mtu.on_answer(now, number) {
                     self.follow_path_mtu(now);
                 }
@@ -311,7 +321,7 @@ impl Session {
             Message::Renewed(answer) => {
                 let Some(opener) = &mut self.opener else { return };
                 if self.renewals.on_answer(now, &answer, self.algorithm, &mut self.sealer, opener) {
-                    tracing::debug!("new keys");
+                    debug!("new keys");
                     // The first packet under the new key, so that the peer need not wait for data.
                     self.say(Message::Ping);
                 }
@@ -457,6 +467,10 @@ impl Session {
         self.renewals.move_origin(by.time());
         self.connections.move_origin(by);
     }
+}
+
+fn span(own_id: u32, peer: &PublicKey, route: &Route) -> Span {
+    debug_span!("session", id = own_id, %peer, remote = %route.remote)
 }
 
 /// How long answers may take on the path of these connections.

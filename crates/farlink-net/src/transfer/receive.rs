@@ -102,6 +102,7 @@ fn name_of(connection: &Connection, trusted: &Trusted) -> Option<Arc<str>> {
 }
 
 /// One transfer.
+#[tracing::instrument(name = "receive", skip_all, fields(from = &*name))]
 async fn one(
     connection: Connection,
     name: Arc<str>,
@@ -115,6 +116,8 @@ async fn one(
         // Progress that nobody has time for is of no interest any more.
         let _ = events.try_send(Received::Progress(name.clone(), progress));
     });
-    let ended = Received::Ended(name.clone(), received.await);
+    let received = received.await;
+    tracing::info!(outcome = ?received.as_ref().map(|summary| summary.carried_bytes), "ended");
+    let ended = Received::Ended(name.clone(), received);
     let _ = events.send(ended).await;
 }

@@ -42,6 +42,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If a file of this host cannot be used, the receiver refuses, or the network fails for longer than the patience.
+#[tracing::instrument(skip_all, fields(peer = %settings.peer, address = %settings.address))]
 pub async fn send(
     folder: &StateFolder,
     paths: &[PathBuf],
