@@ -171,6 +171,7 @@ def send_files(
     psk: str | None = None,
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
+    damaged_links: bool = False,
     refuse_special: bool = False,
     patience_s: float = 60.0,
     progress: Callable[[int, int], None] | None = None,
@@ -193,6 +194,9 @@ def send_files(
         The rate in bit/s, headers included. By default it is learnt, and safe on a path that others share.
     packet_bytes
         Longest packet to look for on the path, in bytes, headers of IP and UDP included, 1200 to 9000. Packets begin with 1200.
+    damaged_links
+        Packets go without UDP's checksum, so that links that damage packets deliver them, and have 64 bytes of parity, which
+        corrects up to 32 wrong bytes in each. Linux only.
     refuse_special
         Refuse to send anything if there are symbolic links, devices, sockets or pipes, instead of leaving them out.
     patience_s
@@ -223,6 +227,7 @@ def send_files(
             psk=psk,
             rate_bps=rate_bps,
             packet_bytes=packet_bytes,
+            damaged_links=damaged_links,
             refuse_special=refuse_special,
             patience_s=patience_s,
             progress=progress,
@@ -238,6 +243,7 @@ def receive_files(
     keys: str | os.PathLike[str] | None = None,
     psk: str | None = None,
     packet_bytes: int = 1500,
+    damaged_links: bool = False,
     overwrite: bool = False,
     by_host: bool = False,
     once: bool = False,
@@ -258,6 +264,8 @@ def receive_files(
         A key that both sides share, 32 bytes in base64.
     packet_bytes
         Longest packet to look for on the path, in bytes, headers of IP and UDP included, 1200 to 9000. Packets begin with 1200.
+    damaged_links
+        As of `send_files`; both sides have to say so.
     overwrite
         Whether a file replaces another one of its name.
     by_host
@@ -284,6 +292,7 @@ def receive_files(
             keys=_path(keys),
             psk=psk,
             packet_bytes=packet_bytes,
+            damaged_links=damaged_links,
             overwrite=overwrite,
             by_host=by_host,
             once=once,

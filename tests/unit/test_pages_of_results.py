@@ -25,6 +25,7 @@ PROGRAMS = {
     "rain-geo.md": ["rain_geo"],
     "rain.md": ["rain"],
     "tcp-latency.md": ["tcp_latency"],
+    "wire-faults.md": ["wire_faults"],
     "wire.md": ["wire"],
 }
 TEXT = "Of <!--= cells -->3<!--/--> cells:\n\n<!--= rows -->\n| old |\n<!--/-->\n\nThe end.\n"

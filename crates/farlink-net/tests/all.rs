@@ -1,5 +1,6 @@
 //! Tests with files and with sockets on the loopback interface.
 
+mod bad_path;
 mod files;
 mod state;
 mod transfer;

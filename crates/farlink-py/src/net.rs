@@ -115,7 +115,7 @@ pub(crate) fn distrust_host(name: &str, keys: Option<PathBuf>) -> PyResult<bool>
 
 /// Sends files; returns the summary as JSON.
 #[pyfunction]
-#[pyo3(signature = (paths, peer, to, *, keys=None, psk=None, rate_bps=None, packet_bytes=1500, refuse_special=false, patience_s=60.0, progress=None))]
+#[pyo3(signature = (paths, peer, to, *, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, refuse_special=false, patience_s=60.0, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn send_files(
     py: Python<'_>,
@@ -126,6 +126,7 @@ pub(crate) fn send_files(
     psk: Option<&str>,
     rate_bps: Option<f64>,
     packet_bytes: u16,
+    damaged_links: bool,
     refuse_special: bool,
     patience_s: f64,
     progress: Option<&Bound<'_, PyAny>>,
@@ -138,6 +139,7 @@ pub(crate) fn send_files(
         rate: rate.map_err(|error| raised(&format!("the rate: {error}; give it in bit/s, for example 10e6"), 2))?,
         shared: shared(psk)?,
         packet_bytes,
+        damaged_links,
         options: SendOptions { special: if refuse_special { SpecialFiles::Refuse } else { SpecialFiles::Skip } },
         patience: Duration::try_from_secs_f64(patience_s)
             .map_err(|_| raised(&format!("a patience of {patience_s} s cannot be; give seconds, 0 or more"), 2))?,
@@ -157,7 +159,7 @@ pub(crate) fn send_files(
 
 /// Receives files until it is interrupted, or after one complete transfer. `tell` is called with events as JSON.
 #[pyfunction]
-#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, overwrite=false, by_host=false, once=false))]
+#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, damaged_links=false, overwrite=false, by_host=false, once=false))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn receive_files(
     py: Python<'_>,
@@ -167,6 +169,7 @@ pub(crate) fn receive_files(
     keys: Option<PathBuf>,
     psk: Option<&str>,
     packet_bytes: u16,
+    damaged_links: bool,
     overwrite: bool,
     by_host: bool,
     once: bool,
@@ -176,6 +179,7 @@ pub(crate) fn receive_files(
         listen: address(listen)?,
         shared: shared(psk)?,
         packet_bytes,
+        damaged_links,
         options: ReceiveOptions { overwrite, ..ReceiveOptions::default() },
         by_host,
         once,

@@ -10,7 +10,7 @@ import typer
 from farlink.cli.keys import Keys
 from farlink.cli.messages import data, labelled, user_errors
 from farlink.cli.progress import progress_bar
-from farlink.cli.send import PSK_VARIABLE, Log, PacketBytes, report_failures, summary_lines
+from farlink.cli.send import PSK_VARIABLE, DamagedLinks, Log, PacketBytes, report_failures, summary_lines
 
 if TYPE_CHECKING:
     from farlink.net import Event
@@ -33,6 +33,7 @@ def receive(
     by_host: Annotated[bool, typer.Option("--by-host", help="Each host has a folder of its own, by its name.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Stop after one complete transfer.")] = False,
     packet_bytes: PacketBytes = 1500,
+    damaged_links: DamagedLinks = False,
     log: Log = "warn",
     keys: Keys = None,
 ) -> None:
@@ -66,6 +67,7 @@ def receive(
             keys=keys,
             psk=os.environ.get(PSK_VARIABLE),
             packet_bytes=packet_bytes,
+            damaged_links=damaged_links,
             overwrite=overwrite,
             by_host=by_host,
             once=once,

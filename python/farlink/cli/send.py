@@ -28,6 +28,10 @@ PacketBytes = Annotated[
     int,
     typer.Option(metavar="BYTES", help="Longest packet to look for on the path, with all headers: 1200 to 9000."),
 ]
+DamagedLinks = Annotated[
+    bool,
+    typer.Option("--damaged-links", help="The link delivers damaged packets: no UDP checksum, and parity that corrects them."),
+]
 Log = Annotated[
     str,
     typer.Option(
@@ -50,6 +54,7 @@ def send(
         typer.Option(metavar="BIT/S", help="The rate with headers. Default: learnt, safe on a path that others share."),
     ] = None,
     packet_bytes: PacketBytes = 1500,
+    damaged_links: DamagedLinks = False,
     refuse_special: Annotated[
         bool, typer.Option("--refuse-special", help="Send nothing if there are symbolic links, devices, sockets or pipes.")
     ] = False,
@@ -79,6 +84,7 @@ def send(
                 psk=os.environ.get(PSK_VARIABLE),
                 rate_bps=rate,
                 packet_bytes=packet_bytes,
+                damaged_links=damaged_links,
                 refuse_special=refuse_special,
                 patience_s=patience,
                 progress=progress,

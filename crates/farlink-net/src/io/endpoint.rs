@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use farlink_core::ConfigError;
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
-use farlink_core::units::{Count, PositiveSeconds};
+use farlink_core::units::{Count, PositiveSeconds, Whole};
 use tracing::{Instrument as _, debug_span};
 
 use crate::mux::{CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route};
@@ -42,14 +42,28 @@ pub struct EndpointConfig {
     pub mux: MuxConfig,
     /// What connections are like that this side opens.
     pub connection: AerotpConfig,
+    /// Damaged datagrams are wanted, to be corrected: datagrams go without UDP's checksum, for which the kernel would drop them, and
+    /// one by one, as Linux refuses several at once without it. Corrected is what has parity (`connection.fec_words`). Linux only.
+    pub damaged_links: bool,
 }
 
 impl EndpointConfig {
     /// Reliable connections whose rate is safe on a path that others share.
     pub fn new(mux: MuxConfig) -> Self {
-        EndpointConfig { mux, connection: friendly() }
+        EndpointConfig { mux, connection: friendly(), damaged_links: false }
+    }
+
+    /// For links that deliver damaged packets: 64 bytes of parity correct up to 32 wrong bytes in each.
+    #[must_use]
+    pub fn for_damaged_links(mut self) -> Self {
+        self.damaged_links = true;
+        self.connection.fec_words = Some(Whole::new(PARITY_WORDS).expect("a constant within its range"));
+        self
     }
 }
+
+/// Parity on links that damage packets, in words of 32 bits: as much as quasi-reliable modes have.
+const PARITY_WORDS: f64 = 16.0;
 
 /// A reliable connection at a friendly rate; a silent peer is given up after five minutes.
 fn friendly() -> AerotpConfig {
@@ -86,7 +100,7 @@ impl Endpoint {
     pub fn bind(address: SocketAddr, config: EndpointConfig, store: Box<dyn CounterStore>) -> Result<Self, BindError> {
         let mux = Mux::new(config.mux, store, unix_us)?;
         let failed = |error| BindError::Socket { address, error };
-        let socket = Socket::bind(address).map_err(failed)?;
+        let socket = Socket::bind(address, !config.damaged_links).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(mux, address));
         let driver = driver::drive(Arc::downgrade(&shared), socket);

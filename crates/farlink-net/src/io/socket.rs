@@ -19,6 +19,7 @@ const BUFFER_BYTES: usize = 4 << 20;
 pub(super) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
+    has_checksums: bool,
     buffer: Box<[u8]>,
 }
 
@@ -29,22 +30,26 @@ impl std::fmt::Debug for Socket {
 }
 
 impl Socket {
-    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
+    /// Opens a socket, with UDP's checksums or without.
+    pub(super) fn bind(address: SocketAddr, has_checksums: bool) -> io::Result<Self> {
         let socket = std::net::UdpSocket::bind(address)?;
+        if !has_checksums {
+            leave_out_checksums(&socket, address.is_ipv6())?;
+        }
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         enlarge(&socket, &state);
         socket.set_nonblocking(true)?;
         let buffer = vec![0; RECEIVED_BYTES * BATCH_SIZE.min(8)].into_boxed_slice();
-        Ok(Socket { io: UdpSocket::from_std(socket)?, state, buffer })
+        Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums, buffer })
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
     }
 
-    /// How many datagrams the kernel takes at once.
+    /// How many datagrams the kernel takes at once: without checksums Linux refuses several.
     pub(super) fn most_datagrams(&self) -> usize {
-        self.state.max_gso_segments()
+        if self.has_checksums { self.state.max_gso_segments() } else { 1 }
     }
 
     pub(super) async fn readable(&self) -> io::Result<()> {
@@ -89,6 +94,36 @@ impl Socket {
         }
         Ok(count > 0)
     }
+}
+
+#[cfg(target_os = "linux")]
+mod without_checksums {
+    //! Options of Linux: no checksum over IPv4 (RFC 768), and over IPv6 neither sent nor asked for (RFC 6935).
+
+    // Macros and a crate that the first macro uses.
+    use nix::{libc, setsockopt_impl, sockopt_impl};
+
+    sockopt_impl!(OverIpv4, SetOnly, libc::SOL_SOCKET, libc::SO_NO_CHECK, bool);
+    sockopt_impl!(SentOverIpv6, SetOnly, libc::SOL_UDP, libc::UDP_NO_CHECK6_TX, bool);
+    sockopt_impl!(TakenOverIpv6, SetOnly, libc::SOL_UDP, libc::UDP_NO_CHECK6_RX, bool);
+}
+
+#[cfg(target_os = "linux")]
+fn leave_out_checksums(socket: &std::net::UdpSocket, is_ipv6: bool) -> io::Result<()> {
+    use nix::sys::socket::setsockopt;
+    use without_checksums::{OverIpv4, SentOverIpv6, TakenOverIpv6};
+    // A socket of IPv6 talks over IPv4 as well.
+    setsockopt(socket, OverIpv4, &true)?;
+    if is_ipv6 {
+        setsockopt(socket, SentOverIpv6, &true)?;
+        setsockopt(socket, TakenOverIpv6, &true)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn leave_out_checksums(_socket: &std::net::UdpSocket, _is_ipv6: bool) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux sends UDP without checksums"))
 }
 
 /// Asks for longer buffers, and says how to allow them if the kernel gives less.

@@ -10,12 +10,12 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use crate::files::{self, FilesError, Progress, ReceiveOptions, Summary};
-use crate::io::{Connection, Endpoint, EndpointConfig};
+use crate::io::{Connection, Endpoint};
 use crate::mux::{MuxConfig, Trust};
 use crate::seal::PresharedKey;
 use crate::state::{StateFolder, Trusted};
 
-use super::{FILES_PORT, LAST_WORDS, TransferError};
+use super::{FILES_PORT, LAST_WORDS, TransferError, endpoint_config};
 
 /// Where files come in, and how.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct ReceiveSettings {
     pub shared: PresharedKey,
     /// The longest packet, headers of IP and UDP included, in bytes.
     pub packet_bytes: u16,
+    /// Whether the link delivers damaged packets, to be corrected ([`for_damaged_links`](crate::EndpointConfig::for_damaged_links)).
+    pub damaged_links: bool,
     /// What is taken.
     pub options: ReceiveOptions,
     /// Whether each host has a folder of its own, by its name, below the folder of files.
@@ -67,7 +69,7 @@ pub async fn receive(
         ..MuxConfig::new(folder.key()?)
     };
     let counters = Box::new(folder.counters_to_answer()?);
-    let endpoint = Endpoint::bind(settings.listen, EndpointConfig::new(mux), counters)?;
+    let endpoint = Endpoint::bind(settings.listen, endpoint_config(mux, settings.damaged_links), counters)?;
     endpoint.listen(FILES_PORT, AcceptorLimits::default())?;
     tell(Received::Listening(endpoint.local_addr()));
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use farlink_core::units::{BitRate, PositiveSeconds};
 
 use crate::files::{self, FilesError, Progress, SendOptions, Summary};
-use crate::io::{Endpoint, EndpointConfig};
+use crate::io::Endpoint;
 use crate::mux::MuxConfig;
 use crate::seal::{PresharedKey, PublicKey};
 use crate::state::StateFolder;
 
-use super::{FILES_PORT, LAST_WORDS, TransferError, with_rate};
+use super::{FILES_PORT, LAST_WORDS, TransferError, endpoint_config, with_rate};
 
 /// Where files go, and how.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct SendSettings {
     pub shared: PresharedKey,
     /// The longest packet, headers of IP and UDP included, in bytes.
     pub packet_bytes: u16,
+    /// Whether the link delivers damaged packets, to be corrected ([`for_damaged_links`](crate::EndpointConfig::for_damaged_links)).
+    pub damaged_links: bool,
     /// What is sent.
     pub options: SendOptions,
     /// How long an answer is waited for, 1 s at least. After a failure of the network it is tried again as long as files make progress
@@ -58,7 +60,7 @@ pub async fn send(
     for path in paths {
         std::fs::symlink_metadata(path).map_err(|error| FilesError::local("send", path, error))?;
     }
-    let mut config = EndpointConfig::new(mux);
+    let mut config = endpoint_config(mux, settings.damaged_links);
     config.connection.give_up_after_s =
         PositiveSeconds::new(settings.patience.as_secs_f64().max(1.0)).expect("durations are finite");
     config.connection = with_rate(config.connection, settings.rate);
