@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -44,7 +43,7 @@ FLOOD_S, ALONE_S, RATE_BPS = 60.0, 20.0, 10e6
 # Files of a transfer that is killed again and again: their number, and bytes.
 FILES, KILLS, KILL_RATE_BPS = (40, 500_000), 200, 50e6
 CLOCK_STEP_S = 3600
-LIBFAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+LIBFAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
 class Host:
@@ -93,11 +92,10 @@ class Host:
         stat = Path(f"/proc/{self.running[name].pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
-    def memory_bytes(self, name: str, what: str) -> int:
-        """Resident memory of a running program: `VmRSS` now, or `VmHWM` at most."""
-        status = Path(f"/proc/{self.running[name].pid}/status").read_text(encoding="ascii")
-        [found] = re.findall(rf"{what}:\s+(\d+) kB", status)
-        return int(found) * 1024
+    def memory_bytes(self, name: str) -> int:
+        """Resident memory of a running program."""
+        pages = Path(f"/proc/{self.running[name].pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def arrived(self) -> int:
         """Datagrams that programs of the namespace could read."""
@@ -153,16 +151,14 @@ def flood(kind: str, programs: Path) -> Flood:
         host.start("sender", *CLI, "send", "content", LISTEN, "--rate", f"{RATE_BPS:g}", "--keys", "ship")
         time.sleep(5)
         alone = _span(host, ALONE_S)
-        before = host.memory_bytes("receiver", "VmHWM")
         flooding = host.start("flood", programs / "flood", LISTEN, f"{FLOOD_S:g}", kind)
         time.sleep(1)
         beside = _span(host, FLOOD_S - 2)
         flooding.wait()
-        grown = host.memory_bytes("receiver", "VmHWM") - before
+        grown = round(beside["memory"] - alone["memory"])
+        if flooding.returncode != 0:
+            raise RuntimeError(f"flood has ended: {host.said('flood')}")
         told = json.loads((host.folder / "flood.out").read_text(encoding="utf-8"))
-        for name in ("sender", "receiver"):
-            if host.running[name].poll() is not None:
-                raise RuntimeError(f"the {name} has ended: {host.said(name)}")
     strangers_per_s = beside["arrived"] - alone["arrived"]
     return Flood(
         kind,
@@ -176,17 +172,27 @@ def flood(kind: str, programs: Path) -> Flood:
     )
 
 
+def _check(host: Host) -> None:
+    for name in ("sender", "receiver"):
+        if host.running[name].poll() is not None:
+            raise RuntimeError(f"the {name} has ended: {host.said(name)}")
+
+
 def _span(host: Host, seconds: float) -> dict[str, float]:
-    """Rates within a span: content, datagrams, processor time of the receiver."""
+    """Rates within a span: content, datagrams, processor time of the receiver; its memory at most."""
 
     def counts() -> tuple[float, float, float, float]:
         return time.monotonic(), _content_bytes(host.folder / "in") * 8, host.arrived(), host.cpu_s("receiver")
 
-    before = counts()
-    time.sleep(seconds)
+    before, memory = counts(), 0
+    while time.monotonic() < before[0] + seconds:
+        time.sleep(0.5)
+        _check(host)
+        memory = max(memory, host.memory_bytes("receiver"))
     after = counts()
     took = after[0] - before[0]
-    return {name: (after[at] - before[at]) / took for at, name in ((1, "bps"), (2, "arrived"), (3, "cpu"))}
+    rates = {name: (after[at] - before[at]) / took for at, name in ((1, "bps"), (2, "arrived"), (3, "cpu"))}
+    return {**rates, "memory": memory}
 
 
 def kills(*, has_steps: bool, count: int) -> Kills:
