@@ -60,6 +60,8 @@ def receiving(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running `farlink receive` and its address."""
     command = [*prefix, *CLI, "receive", *arguments]
+    # Warnings of short buffers depend on the machine.
+    environment = {"FARLINK_LOG": "error", **environment}
     process = subprocess.Popen(
         command, cwd=cwd, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -119,6 +121,34 @@ def test_strangers_and_wrong_keys_get_no_answer(farlink, hosts, tmp_path):
         assert not (tmp_path / "in" / "note").exists()
 
 
+def test_a_link_that_damages_packets(farlink, hosts, tmp_path):
+    tree(tmp_path / "data")
+    ship, shore = hosts
+    with receiving(
+        "in", "--listen", "127.0.0.1:0", "--once", "--damaged-links", "--keys", shore, cwd=tmp_path
+    ) as (process, address):
+        sent = farlink("send", "data", address, "--damaged-links", "--keys", ship)
+        process.communicate(timeout=30)
+
+    assert sent.returncode == process.returncode == 0, sent.stderr
+    assert_same(tmp_path / "data", tmp_path / "in" / "data")
+
+
+def test_a_log_tells_of_the_session_and_no_secret(farlink, hosts, tmp_path):
+    (tmp_path / "note").write_text("note")
+    ship, shore = hosts
+    secret = "S" * 42 + "0="
+    with receiving("in", "--listen", "127.0.0.1:0", "--keys", shore, cwd=tmp_path, FARLINK_PSK=secret) as (_, address):
+        done = farlink("send", "note", address, "--log", "debug", "--keys", ship, FARLINK_PSK=secret)
+
+    assert done.returncode == 0, done.stderr
+    shore_key = farlink("pubkey", "--keys", shore).stdout.strip()
+    for told in ("handshake begun", "the handshake is answered", f"peer={shore_key}", f"remote={address}"):
+        assert told in done.stderr
+    for hidden in (secret, (tmp_path / "ship-keys" / "key").read_text().strip()):
+        assert hidden not in done.stderr
+
+
 WRONG = {
     "no key": (["send", "note", "127.0.0.1", "--keys", "none", "--key", "A" * 43 + "="], ["there is no key", "farlink keygen"]),
     "no file": (["send", "nothing", "127.0.0.1", "--keys", "ship-keys"], ['cannot send "nothing"', "check the path"]),
@@ -126,6 +156,7 @@ WRONG = {
     "unknown name": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--key", "nobody"], ['"nobody"', "no key"]),
     "no port": (["send", "note", "127.0.0.1:http", "--keys", "ship-keys"], ["'http' is no port", "192.0.2.1:47470"]),
     "rate": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--rate", "-1"], ["rate", "10e6"]),
+    "log": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--log", "loud"], ['"loud"', "error, warn, info"]),
     "packets": (["send", "note", "127.0.0.1", "--keys", "ship-keys", "--packet-bytes", "9001"], ["9001", "1200 to 9000"]),
     "foreign address": (
         ["receive", "in", "--listen", "192.0.2.1", "--keys", "shore-keys"],
