@@ -124,9 +124,10 @@ def test_strangers_and_wrong_keys_get_no_answer(farlink, hosts, tmp_path):
 def test_a_link_that_damages_packets(farlink, hosts, tmp_path):
     tree(tmp_path / "data")
     ship, shore = hosts
-    with receiving(
-        "in", "--listen", "127.0.0.1:0", "--once", "--damaged-links", "--keys", shore, cwd=tmp_path
-    ) as (process, address):
+    with receiving("in", "--listen", "127.0.0.1:0", "--once", "--damaged-links", "--keys", shore, cwd=tmp_path) as (
+        process,
+        address,
+    ):
         sent = farlink("send", "data", address, "--damaged-links", "--keys", ship)
         process.communicate(timeout=30)
 

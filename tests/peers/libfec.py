@@ -5,7 +5,6 @@ The C programs are those of the benchmark (`benches/codecs`), farlink's is the e
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.examples import built_examples
 from tests.peers.estimate import Estimate, estimate
 from tests.peers.frames import Code
 
@@ -55,10 +55,7 @@ class Programs:
         for name in ("viterbi_libfec", "reed_solomon_libfec"):
             command = ["gcc", "-O2", "-o", str(folder / name), str(SOURCES / f"{name}.c"), "-lfec"]
             subprocess.run(command, check=True)
-        build = ["cargo", "build", "--release", "--quiet", "-p", "farlink-fec", "--example", "decode"]
-        subprocess.run(build, cwd=ROOT, check=True)
-        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        return cls(folder, target / "release" / "examples" / "decode")
+        return cls(folder, built_examples() / "decode")
 
     def viterbi(self, decoder: str, frames: Path, count: int, bits: int) -> Bits:
         """Decoded bits, one frame a row, from `libfec` or from one of farlink's decoders."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import ROOT, assert_refused, program_of_docs
+from tests.examples import built_examples
 
 # The relay's bucket holds 20 packets at this rate; 52 bytes of 1500 are headers.
 RATE_BPS = 10e6
@@ -20,9 +21,7 @@ def examples() -> Path:
     """The folder of the examples, built as the tests of Rust build them."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo is missing")
-    command = ["cargo", "build", "--quiet", "--profile", "test", "--workspace", "--example", "aerotp_udp", "--example", "relay"]
-    subprocess.run(command, cwd=ROOT, check=True)
-    return ROOT / "target" / "debug" / "examples"
+    return built_examples()
 
 
 def why_not_here() -> str | None:
