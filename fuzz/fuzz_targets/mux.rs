@@ -88,7 +88,7 @@ impl Net {
             }
         }
         for (id, position) in &mut self.accepted {
-            while let Some(data) = self.hosts[1].read(self.now, *id) {
+            while let Some(data) = self.hosts[1].read(*id) {
                 for &read in &data[..] {
                     assert_eq!(read, byte(*position), "what is read is what was written");
                     *position += 1;

@@ -5,6 +5,8 @@
 //! An application uses [`Endpoint`] and [`Connection`].
 
 pub mod files;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod io;
 pub mod mux;
 pub mod seal;

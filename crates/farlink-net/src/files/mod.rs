@@ -40,6 +40,8 @@ mod directory;
 mod durable;
 mod error;
 mod frame;
+#[cfg(fuzzing)]
+mod fuzzing;
 mod limits;
 mod manifest;
 mod names;
@@ -52,6 +54,8 @@ mod summary;
 mod tree;
 
 pub use error::{FilesError, FormatError, Refusal};
+#[cfg(fuzzing)]
+pub use fuzzing::frames;
 pub use limits::{Limits, ReceiveOptions, SendOptions, SpecialFiles};
 pub use names::WORK_FOLDER;
 pub use printable::printable;
