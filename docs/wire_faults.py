@@ -38,6 +38,7 @@ FLOODS = {
     "hello": "as long as an initiation, with a wrong code",
     "stray": "sealed packets of sessions that do not exist",
     "noise": "random bytes",
+    "hello at-once": "as the first, 64 in a call; read are groups of 64",
 }
 FLOOD_S, ALONE_S, RATE_BPS = 60.0, 20.0, 10e6
 # Files of a transfer that is killed again and again: their number, and bytes.
@@ -151,7 +152,7 @@ def flood(kind: str, programs: Path) -> Flood:
         host.start("sender", *CLI, "send", "content", LISTEN, "--rate", f"{RATE_BPS:g}", "--keys", "ship")
         time.sleep(5)
         alone = _span(host, ALONE_S)
-        flooding = host.start("flood", programs / "flood", LISTEN, f"{FLOOD_S:g}", kind)
+        flooding = host.start("flood", programs / "flood", LISTEN, f"{FLOOD_S:g}", *kind.split())
         time.sleep(1)
         beside = _span(host, FLOOD_S - 2)
         flooding.wait()
