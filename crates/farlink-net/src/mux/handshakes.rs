@@ -11,6 +11,7 @@ use crate::seal::mac::{HelloMac, Mac};
 use crate::seal::{PublicKey, Secret, random};
 
 use super::path_mtu::PathMtu;
+use super::renewal::Renewals;
 use super::session::{self, Session};
 use super::{Batch, Mux, OpenError, Route, Trust};
 
@@ -62,11 +63,15 @@ impl Mux {
         let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
         let code = Checked::read(&HelloMac::to(peer), &begun.1).expect("it was just written").code;
         self.asked.insert(code, own_id);
-        let sizes = (PathMtu::new(self.config.packet_bytes), self.moved);
+        let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(peer), self.moved);
         let mut session = Session::calling((own_id, code), *peer, route, begun, &initiation, sizes);
         session.last_opened = now;
         self.sessions.insert(own_id, session);
         Ok(own_id)
+    }
+
+    fn renewals(&self, peer: &PublicKey) -> Renewals {
+        Renewals::new(self.own.clone(), *peer, self.config.key_life)
     }
 
     fn new_id(&self) -> u32 {
@@ -184,7 +189,7 @@ impl Mux {
             takes_early,
         };
         let answered = responder.answer(&response);
-        let sizes = (PathMtu::new(self.config.packet_bytes), self.config.idle, self.moved);
+        let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(&peer), self.config.idle, self.moved);
         let mut session =
             Session::answering(now, (own_id, checked.code), peer, route, &initiation, &response, answered, sizes);
         session.on_repeated_initiation(bytes);

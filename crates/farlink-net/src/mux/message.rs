@@ -1,7 +1,9 @@
 //! Messages of a session, sealed like segments. `[Y10]`
 
+use bytes::Bytes;
+
 /// A message of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     /// Shows that the sender has the keys.
     Ping,
@@ -11,35 +13,46 @@ pub(super) enum Message {
     Answer(u64),
     /// Asks whether a packet with so many bytes of content comes through; it is filled with zeros. `[Y16]`
     Probe { number: u64, content_bytes: u16 },
+    /// Asks for new keys: a message of a handshake. `[Y18]`
+    Renew(Bytes),
+    /// Answers with the other message of it.
+    Renewed(Bytes),
 }
 
 const PING: u8 = 0;
 const CHALLENGE: u8 = 1;
 const ANSWER: u8 = 2;
 const PROBE: u8 = 3;
+const RENEW: u8 = 4;
+const RENEWED: u8 = 5;
 /// A byte that says what it is, and a number.
 const NUMBERED_BYTES: usize = 9;
+/// A handshake is any bytes: zeros before it keep it from being taken for a segment. `[O24]`
+const BEFORE_HANDSHAKE: usize = 13;
 
 impl Message {
-    pub(super) fn bytes(self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Message::Ping => 1,
             Message::Challenge(_) | Message::Answer(_) => NUMBERED_BYTES,
-            Message::Probe { content_bytes, .. } => usize::from(content_bytes).max(NUMBERED_BYTES),
+            Message::Probe { content_bytes, .. } => usize::from(*content_bytes).max(NUMBERED_BYTES),
+            Message::Renew(handshake) | Message::Renewed(handshake) => BEFORE_HANDSHAKE + handshake.len(),
         }
     }
 
-    pub(super) fn encode(self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let numbered = |kind, number: u64| [&[kind][..], &number.to_be_bytes()].concat();
         match self {
             Message::Ping => vec![PING],
-            Message::Challenge(number) => numbered(CHALLENGE, number),
-            Message::Answer(number) => numbered(ANSWER, number),
+            Message::Challenge(number) => numbered(CHALLENGE, *number),
+            Message::Answer(number) => numbered(ANSWER, *number),
             Message::Probe { number, .. } => {
-                let mut bytes = numbered(PROBE, number);
+                let mut bytes = numbered(PROBE, *number);
                 bytes.resize(self.bytes(), 0);
                 bytes
             }
+            Message::Renew(handshake) => behind_zeros(RENEW, handshake),
+            Message::Renewed(handshake) => behind_zeros(RENEWED, handshake),
         }
     }
 
@@ -55,9 +68,18 @@ impl Message {
                 let number = u64::from_be_bytes(*rest.first_chunk()?);
                 Some(Message::Probe { number, content_bytes: u16::try_from(bytes.len()).ok()? })
             }
+            RENEW => Some(Message::Renew(Bytes::copy_from_slice(bytes.get(BEFORE_HANDSHAKE..)?))),
+            RENEWED => Some(Message::Renewed(Bytes::copy_from_slice(bytes.get(BEFORE_HANDSHAKE..)?))),
             _ => None,
         }
     }
+}
+
+fn behind_zeros(kind: u8, handshake: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; BEFORE_HANDSHAKE];
+    bytes[0] = kind;
+    bytes.extend(handshake);
+    bytes
 }
 
 #[cfg(test)]
@@ -67,9 +89,12 @@ mod tests {
     #[test]
     fn messages_survive_the_round_trip() {
         let probe = |content_bytes| Message::Probe { number: 7, content_bytes };
-        for message in [Message::Ping, Message::Challenge(7), Message::Answer(u64::MAX), probe(9), probe(8962)] {
+        let handshake = Bytes::from_static(&[9; 97]);
+        let numbered = [Message::Challenge(7), Message::Answer(u64::MAX), probe(9), probe(8962)];
+        let renewing = [Message::Renew(handshake.clone()), Message::Renewed(handshake)];
+        for message in [Message::Ping].into_iter().chain(numbered).chain(renewing) {
             let bytes = message.encode();
-            assert_eq!((Message::decode(&bytes), bytes.len()), (Some(message), message.bytes()));
+            assert_eq!((Message::decode(&bytes), bytes.len()), (Some(message.clone()), message.bytes()));
         }
         for bytes in [&[][..], &[1, 2], &[2; 10], &[63]] {
             assert_eq!(Message::decode(bytes), None);

@@ -9,6 +9,7 @@ mod counters;
 mod handshakes;
 mod message;
 mod path_mtu;
+mod renewal;
 mod route;
 mod service;
 mod session;
@@ -16,6 +17,7 @@ mod session;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use farlink_core::agenda::Agenda;
@@ -39,6 +41,7 @@ use counters::Counters;
 use handshakes::Load;
 use message::Message;
 use path_mtu::BASE_BYTES;
+use renewal::Own;
 use route::{IPV6_BYTES, UDP_BYTES};
 use session::{INITIATION_BYTES, RESPONSE_BYTES, Session};
 
@@ -72,6 +75,8 @@ pub struct MuxConfig {
     pub sessions: usize,
     /// A session without connections is forgotten after so much silence.
     pub idle: Time,
+    /// Keys are used for so long, and for eight round trips at least; then another handshake gives new ones.
+    pub key_life: Time,
 }
 
 /// Shortest and longest packet that can be set.
@@ -88,6 +93,7 @@ impl MuxConfig {
             half_open: 1024,
             sessions: 65_536,
             idle: Time::from_secs(120),
+            key_life: Time::from_secs(120),
         }
     }
 }
@@ -197,6 +203,7 @@ impl Hasher for IdHasher {
 /// Sessions and connections over one socket.
 pub struct Mux {
     config: MuxConfig,
+    own: Arc<Own>,
     own_code: HelloMac,
     reset: ResetSecret,
     cookies: Option<CookieMaker>,
@@ -252,6 +259,7 @@ impl Mux {
             ));
         }
         Ok(Mux {
+            own: Arc::new(Own { key: config.key.clone(), shared: config.shared.clone() }),
             own_code: HelloMac::to(&config.key.public()),
             reset: ResetSecret::of(&config.key),
             cookies: None,

@@ -1,4 +1,4 @@
-//! One session: the keys shared with a peer, the path to it, and the connections on it. `[Y1]` to `[Y12]`
+//! One session: the keys shared with a peer, the path to it, and the connections on it. `[Y1]` to `[Y12]`, `[Y18]`
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,8 @@ use farlink_core::protocol::aerotp::Segment;
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::Outside;
 use farlink_core::wire::aerotp::sealed::{
-    KeyPhase, Kind, NotOpened, OUTER_BYTES, Opened, OuterHeader, OuterPacket, Sealer, TAG_BYTES, Unsealer, sealed_bytes,
+    Algorithm, KeyPhase, Kind, NotOpened, OUTER_BYTES, Opened, OuterHeader, OuterPacket, Sealer, TAG_BYTES, Unsealer,
+    sealed_bytes,
 };
 use farlink_core::{OriginShift, Time, Transmit};
 
@@ -21,6 +22,7 @@ use crate::seal::{PublicKey, SealingKey};
 use super::connections::Connections;
 use super::message::Message;
 use super::path_mtu::{PathMtu, PathProbe};
+use super::renewal::Renewals;
 use super::route::{Budget, Route, UDP_BYTES};
 
 /// Bytes of the packet of an initiation, and of a response.
@@ -50,6 +52,8 @@ pub(super) struct Session {
     budget: Budget,
     /// The handshake that this side began, until it is answered.
     initiator: Option<Box<Initiator>>,
+    /// That of both directions.
+    algorithm: Algorithm,
     sealer: Sealer<SealingKey>,
     opener: Option<Unsealer<SealingKey>>,
     /// Opens early packets, and until when.
@@ -66,6 +70,7 @@ pub(super) struct Session {
     /// When the last packet of the peer opened.
     pub(super) last_opened: Time,
     path_mtu: PathMtu,
+    renewals: Renewals,
     /// A segment that did not fit into the last batch.
     held: Option<Ready>,
 }
@@ -111,7 +116,7 @@ impl Session {
         route: Route,
         (initiator, content): (Initiator, Vec<u8>),
         initiation: &Initiation,
-        (path_mtu, moved): (PathMtu, OriginShift),
+        (path_mtu, renewals, moved): (PathMtu, Renewals, OriginShift),
     ) -> Self {
         let early = SealingKey::new(initiation.algorithm, initiation.early.clone());
         Session {
@@ -122,6 +127,7 @@ impl Session {
             route,
             budget: Budget::Proven,
             initiator: Some(Box::new(initiator)),
+            algorithm: initiation.algorithm,
             sealer: Sealer::starting_at(0, Kind::Early, early, KeyPhase::default(), 0),
             opener: None,
             early: None,
@@ -134,6 +140,7 @@ impl Session {
             connections: Connections::new(true, moved),
             last_opened: Time::ZERO,
             path_mtu,
+            renewals,
             held: None,
         }
     }
@@ -148,7 +155,7 @@ impl Session {
         initiation: &Initiation,
         response: &Response,
         (content, keys): (Vec<u8>, SessionKeys),
-        (path_mtu, keep, moved): (PathMtu, Time, OriginShift),
+        (path_mtu, renewals, keep, moved): (PathMtu, Renewals, Time, OriginShift),
     ) -> Self {
         let early = response.takes_early.then(|| {
             let key = SealingKey::new(initiation.algorithm, initiation.early.clone());
@@ -162,6 +169,7 @@ impl Session {
             route,
             budget: Budget::NONE,
             initiator: None,
+            algorithm: response.algorithm,
             sealer: Sealer::new(keys.sending, initiation.connection_id),
             opener: Some(Unsealer::new(keys.receiving, own_id, keep)),
             early,
@@ -174,6 +182,7 @@ impl Session {
             connections: Connections::new(false, moved),
             last_opened: now,
             path_mtu,
+            renewals,
             held: None,
         }
     }
@@ -194,6 +203,8 @@ impl Session {
         let Some((response, keys)) = initiator.finish(response) else { return false };
         (self.initiator, self.hello, self.is_hello_due) = (None, None, false);
         (self.peer_id, self.reset_token) = (Some(response.connection_id), Some(response.reset_token));
+        self.algorithm = response.algorithm;
+        self.renewals.begin(now);
         let number = self.sealer.next_number();
         self.sealer =
             Sealer::starting_at(number, Kind::Sealed, keys.sending, KeyPhase::default(), response.connection_id);
@@ -243,6 +254,11 @@ impl Session {
         if is_early {
             return Ok(opened);
         }
+        if let Some(opener) = &self.opener
+            && self.renewals.on_opened(&mut self.sealer, opener)
+        {
+            tracing::debug!("the peer has the new keys");
+        }
         if self.early.is_some() && self.early_until == Time::NEVER {
             self.early_until = now + EARLY_STRAGGLERS;
         }
@@ -285,6 +301,21 @@ impl Session {
                     self.follow_path_mtu(now);
                 }
             }
+            Message::Renew(question) => {
+                let Some(opener) = &mut self.opener else { return };
+                let answer = self.renewals.on_question(&question, self.algorithm, &self.sealer, opener);
+                if let Some(answer) = answer {
+                    self.say(Message::Renewed(answer));
+                }
+            }
+            Message::Renewed(answer) => {
+                let Some(opener) = &mut self.opener else { return };
+                if self.renewals.on_answer(now, &answer, self.algorithm, &mut self.sealer, opener) {
+                    tracing::debug!("new keys");
+                    // The first packet under the new key, so that the peer need not wait for data.
+                    self.say(Message::Ping);
+                }
+            }
         }
     }
 
@@ -301,6 +332,9 @@ impl Session {
         if self.path_mtu.handle_timeout(now, settled, in_flight) {
             self.follow_path_mtu(now);
         }
+        if let Some(question) = self.renewals.handle_timeout(now, &self.sealer) {
+            self.say(Message::Renew(question));
+        }
         self.connections.handle_timeout(now);
     }
 
@@ -312,6 +346,7 @@ impl Session {
             .min(challenge)
             .min(self.early_until)
             .min(self.path_mtu.due())
+            .min(self.renewals.poll_timeout())
     }
 
     /// Writes the next datagram to `out`, if there is one and, in a batch, if it is like those before.
@@ -363,6 +398,10 @@ impl Session {
             }
         }
         if let Some((outside, transmit)) = self.connections.poll_transmit(now) {
+            let (round_trip, wait) = (|| self.connections.round_trip(), || timeout_of(&self.connections));
+            if let Some(question) = self.renewals.on_segment(now, &self.sealer, round_trip, wait) {
+                self.say(Message::Renew(question));
+            }
             return Some(Ready::Segment(outside, transmit));
         }
         std::mem::take(&mut self.is_hello_due).then_some(Ready::Hello)
@@ -415,6 +454,7 @@ impl Session {
             challenge.again = move_time(challenge.again);
         }
         self.path_mtu.move_origin(by.time());
+        self.renewals.move_origin(by.time());
         self.connections.move_origin(by);
     }
 }

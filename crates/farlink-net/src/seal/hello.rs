@@ -149,7 +149,7 @@ impl Initiator {
         shared: &PresharedKey,
         initiation: &Initiation,
     ) -> (Self, Vec<u8>) {
-        let builder = builder(own, shared).and_then(|builder| builder.remote_public_key(peer.as_bytes()));
+        let builder = builder(PROLOGUE, own, shared).and_then(|builder| builder.remote_public_key(peer.as_bytes()));
         let mut state =
             builder.and_then(Builder::build_initiator).expect("all keys have the lengths that Noise asks for");
         let message = write(&mut state, INITIATION, &initiation.encode(), NOISE_INITIATION_BYTES, &HelloMac::to(peer));
@@ -179,7 +179,7 @@ impl Responder {
     /// Reads an initiation; `None` if it is none, or is for another key. This costs two key agreements.
     pub(crate) fn read(own: &StaticKey, shared: &PresharedKey, initiation: &Checked<'_>) -> Option<Self> {
         let message = initiation.initiation()?;
-        let mut state = builder(own, shared).and_then(Builder::build_responder).ok()?;
+        let mut state = builder(PROLOGUE, own, shared).and_then(Builder::build_responder).ok()?;
         let mut payload = Zeroizing::new([0; INITIATION_BYTES]);
         let bytes = state.read_message(message, &mut *payload).ok()?;
         let initiation = Initiation::decode(payload.get(..bytes)?)?;
@@ -259,8 +259,13 @@ fn with_cookie(cookie: &Mac, before: &[u8]) -> Mac {
     mac(&key, before)
 }
 
-fn builder<'a>(own: &'a StaticKey, shared: &'a PresharedKey) -> Result<Builder<'a>, snow::Error> {
-    let builder = Builder::new(PATTERN.parse()?).prologue(PROLOGUE)?;
+/// A handshake of this side; both have to name the same prologue.
+pub(super) fn builder<'a>(
+    prologue: &'a [u8],
+    own: &'a StaticKey,
+    shared: &'a PresharedKey,
+) -> Result<Builder<'a>, snow::Error> {
+    let builder = Builder::new(PATTERN.parse()?).prologue(prologue)?;
     builder.local_private_key(own.private_bytes())?.psk(1, shared.as_bytes())
 }
 
@@ -275,7 +280,7 @@ fn write(state: &mut HandshakeState, kind: u8, payload: &[u8], noise_bytes: usiz
 }
 
 /// The keys of the initiator's direction and of the responder's.
-fn split(state: &mut HandshakeState, algorithm: Algorithm) -> (SealingKey, SealingKey) {
+pub(super) fn split(state: &mut HandshakeState, algorithm: Algorithm) -> (SealingKey, SealingKey) {
     let (first, second) = state.dangerously_get_raw_split();
     let key = |secret| SealingKey::new(algorithm, Zeroizing::new(secret));
     (key(first), key(second))

@@ -6,6 +6,9 @@ mod identity;
 pub(crate) mod mac;
 mod packet_key;
 pub(crate) mod random;
+pub(crate) mod renewal;
 
 pub use identity::{KEY_BYTES, NoKey, PresharedKey, PublicKey, StaticKey};
+#[cfg(test)]
+pub(crate) use packet_key::nonces;
 pub(crate) use packet_key::{SealingKey, Secret};

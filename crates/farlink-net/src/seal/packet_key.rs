@@ -53,6 +53,8 @@ impl PacketKey for SealingKey {
     }
 
     fn seal(&self, nonce: &Nonce, associated: &[u8], content: &mut [u8]) -> Tag {
+        #[cfg(test)]
+        nonces::note(&self.secret, &self.iv, nonce);
         let nonce = aead::Nonce::assume_unique_for_key(*nonce);
         let tag = self.key.seal_in_place_separate_tag(nonce, Aad::from(associated), content);
         tag.expect("a datagram is shorter than the limit of either AEAD")
@@ -85,6 +87,40 @@ pub(crate) fn expand(secret: &[u8; SECRET_BYTES], label: &[u8], out: &mut [u8]) 
     let secret = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
     let derived = secret.expand(&[label], Length(out.len())).and_then(|derived| derived.fill(out));
     derived.expect("HKDF gives up to 8160 bytes");
+}
+
+/// Whether a thread has used a nonce twice.
+#[cfg(test)]
+pub(crate) mod nonces {
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    use super::{NONCE_BYTES, Nonce, SECRET_BYTES};
+
+    thread_local! {
+        /// The last number that each key has sealed, while they are watched.
+        static LAST: RefCell<Option<HashMap<[u8; SECRET_BYTES], u128>>> = const { RefCell::new(None) };
+    }
+
+    /// From now on each key has to seal ever higher numbers.
+    pub(crate) fn watch() {
+        LAST.set(Some(HashMap::new()));
+    }
+
+    /// How many keys have sealed something since.
+    pub(crate) fn keys() -> usize {
+        LAST.with_borrow(|last| last.as_ref().map_or(0, HashMap::len))
+    }
+
+    pub(super) fn note(secret: &[u8; SECRET_BYTES], iv: &Nonce, nonce: &Nonce) {
+        let mut number = [0; 16];
+        (0..NONCE_BYTES).for_each(|place| number[16 - NONCE_BYTES + place] = iv[place] ^ nonce[place]);
+        let number = u128::from_be_bytes(number);
+        LAST.with_borrow_mut(|last| {
+            let before = last.as_mut().and_then(|last| last.insert(*secret, number));
+            assert!(before < Some(number) || before.is_none(), "a key seals {number} after {before:?}");
+        });
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,25 @@ impl<D: Payload> Chunks<D> {
         }
     }
 
+    /// Removes up to `n` bytes from the front. Where they lie in several chunks they are copied together, so that fewer than `n` are
+    /// all that there is.
+    #[inline]
+    pub(in crate::protocol) fn take(&mut self, n: usize) -> D {
+        if n <= self.front.len() || self.rest.is_empty() {
+            let data = self.front.slice(0, n.min(self.front.len()));
+            self.advance(data.len());
+            return data;
+        }
+        let (mut bytes, mut taken) = (Vec::new(), 0);
+        while taken < n && !self.front.is_empty() {
+            let piece = self.front.slice(0, (n - taken).min(self.front.len()));
+            bytes.extend_from_slice(piece.as_bytes());
+            taken += piece.len();
+            self.advance(piece.len());
+        }
+        D::with_content(taken, || bytes)
+    }
+
     /// A copy of `n` bytes from `offset` on, cut short at a chunk's end.
     #[inline]
     pub(in crate::protocol) fn slice(&self, mut offset: usize, n: usize) -> D {
@@ -102,6 +121,22 @@ mod tests {
         chunks.advance(4);
         assert_eq!(chunks.pop(), Some(b"efg".to_vec()));
         assert_eq!(chunks.pop(), None);
+    }
+
+    #[test]
+    fn what_is_taken_is_as_long_as_asked_for() {
+        let stream: Vec<u8> = (0..100).collect();
+        for n in 1..=101 {
+            let mut chunks = Chunks::default();
+            stream.chunks(7).for_each(|chunk| chunks.push(bytes::Bytes::copy_from_slice(chunk)));
+            let taken: Vec<_> = std::iter::from_fn(|| Some(chunks.take(n)).filter(|data| !data.is_empty())).collect();
+            assert!(taken.concat() == stream && taken[..taken.len() - 1].iter().all(|data| data.len() == n), "{n}");
+        }
+        let mut lengths = Chunks::default();
+        lengths.push(Virtual(u32::MAX));
+        lengths.push(Virtual(5));
+        lengths.advance(u32::MAX as usize - 2);
+        assert_eq!((lengths.take(4), lengths.take(9), lengths.take(1)), (Virtual(4), Virtual(3), Virtual(0)));
     }
 
     #[test]

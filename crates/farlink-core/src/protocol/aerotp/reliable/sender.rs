@@ -244,14 +244,13 @@ impl<D: Payload> Sender<D> {
     /// The next unsent data, or the end of the stream, which has no age. `[V9]`
     fn new_piece(&mut self, stamp: u64, most_bytes: u32) -> Option<(u64, D, bool)> {
         let room = self.window_end.saturating_sub(self.next).min(u64::from(most_bytes));
-        let payload = self.unsent.slice(0, self.unsent_bytes.min(room) as usize);
-        let n = payload.len() as u64;
+        let n = self.unsent_bytes.min(room);
         let is_end = self.is_closing && n == self.unsent_bytes && !self.is_end_sent && self.next <= self.window_end;
         if n == 0 && !is_end {
             return None;
         }
         let position = self.next;
-        self.unsent.advance(n as usize);
+        let payload = self.unsent.take(n as usize);
         self.unsent_bytes -= n;
         self.next += n + u64::from(is_end);
         self.is_end_sent |= is_end;

@@ -25,6 +25,12 @@ impl KeyPhase {
         self.0
     }
 
+    /// The phase after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        self.after(1)
+    }
+
     /// The phase this many key changes later.
     #[must_use]
     pub(super) const fn after(self, changes: usize) -> Self {
@@ -42,8 +48,10 @@ impl KeyPhase {
 pub(super) enum Candidate {
     Earlier,
     Present,
-    /// That of so many key changes ahead, 1 to [`MOST_PHASES_AHEAD`].
+    /// That of so many key changes ahead, 1 to [`MOST_PHASES_AHEAD`], derived from the present one.
     Ahead(usize),
+    /// The same, if another handshake gave the first of them.
+    Agreed(usize),
 }
 
 /// The key before the present one.
@@ -63,17 +71,25 @@ pub(super) struct Keys<K> {
     earlier: Option<Earlier<K>>,
     /// The next keys, as far as a packet has asked for them: a forged packet costs no more derivations than this.
     ahead: Vec<K>,
+    /// The same from the key that another handshake has given for the next phase. Empty if none has.
+    agreed: Vec<K>,
+    /// How many handshakes' keys have opened a packet.
+    agreed_keys: u64,
     /// How long the earlier key is kept.
     keep: Time,
 }
 
 impl<K: PacketKey> Keys<K> {
     pub(super) fn new(present: K, phase: KeyPhase, keep: Time) -> Self {
-        Keys { present, phase, first: None, earlier: None, ahead: Vec::new(), keep }
+        Keys { present, phase, first: None, earlier: None, ahead: Vec::new(), agreed: Vec::new(), agreed_keys: 0, keep }
     }
 
     pub(super) fn phase(&self) -> KeyPhase {
         self.phase
+    }
+
+    pub(super) fn agreed_keys(&self) -> u64 {
+        self.agreed_keys
     }
 
     pub(super) fn present(&self) -> &K {
@@ -89,15 +105,23 @@ impl<K: PacketKey> Keys<K> {
         }
     }
 
-    /// The key for a packet of this phase and number; `None` if there is none. `expected` is one after the highest
-    /// number that opened.
-    pub(super) fn candidate(&self, phase: KeyPhase, number: u64, expected: u64) -> Option<Candidate> {
+    /// Another handshake has given this key for the phase after the present one. `[O25]`
+    pub(super) fn agree(&mut self, next: K) {
+        self.agreed = vec![next];
+    }
+
+    /// The keys that may have sealed a packet of this phase and number, one or two; `None` if there is none. `expected` is
+    /// one after the highest number that opened.
+    pub(super) fn candidates(&self, phase: KeyPhase, number: u64, expected: u64) -> Option<[Option<Candidate>; 2]> {
         const BEFORE: usize = KeyPhase::ROUND as usize - 1;
         match phase.since(self.phase) {
-            0 => Some(Candidate::Present),
-            ahead @ 1..=MOST_PHASES_AHEAD if number >= expected => Some(Candidate::Ahead(ahead)),
+            0 => Some([Some(Candidate::Present), None]),
+            changes @ 1..=MOST_PHASES_AHEAD if number >= expected => {
+                let agreed = (!self.agreed.is_empty()).then_some(Candidate::Agreed(changes));
+                Some([agreed, Some(Candidate::Ahead(changes))])
+            }
             BEFORE if self.earlier.is_some() && self.first.is_some_and(|first| number < first) => {
-                Some(Candidate::Earlier)
+                Some([Some(Candidate::Earlier), None])
             }
             _ => None,
         }
@@ -105,28 +129,32 @@ impl<K: PacketKey> Keys<K> {
 
     /// The key itself; keys ahead are derived on first use. `None` if it is not kept.
     pub(super) fn key(&mut self, candidate: Candidate) -> Option<&K> {
-        match candidate {
-            Candidate::Present => Some(&self.present),
-            Candidate::Earlier => self.earlier.as_ref().map(|earlier| &earlier.key),
-            Candidate::Ahead(changes) => {
-                while self.ahead.len() < changes.min(MOST_PHASES_AHEAD) {
-                    let next = self.ahead.last().unwrap_or(&self.present).next();
-                    self.ahead.push(next);
-                }
-                self.ahead.get(changes.checked_sub(1)?)
-            }
+        let (chain, changes) = match candidate {
+            Candidate::Present => return Some(&self.present),
+            Candidate::Earlier => return self.earlier.as_ref().map(|earlier| &earlier.key),
+            Candidate::Ahead(changes) => (&mut self.ahead, changes),
+            Candidate::Agreed(changes) => (&mut self.agreed, changes),
+        };
+        while chain.len() < changes.min(MOST_PHASES_AHEAD) {
+            let next = chain.last().unwrap_or(&self.present).next();
+            chain.push(next);
         }
+        chain.get(changes.checked_sub(1)?)
     }
 
     /// A packet has opened: a key ahead becomes the present one.
     pub(super) fn opened(&mut self, candidate: Candidate, number: u64, now: Time) {
-        if let Candidate::Ahead(changes) = candidate
-            && self.ahead.len() >= changes
-        {
-            for key in self.ahead.drain(..changes) {
+        if let Candidate::Ahead(changes) | Candidate::Agreed(changes) = candidate {
+            let (mut ahead, mut agreed) = (std::mem::take(&mut self.ahead), std::mem::take(&mut self.agreed));
+            let is_agreed = matches!(candidate, Candidate::Agreed(_));
+            let chain = if is_agreed { &mut agreed } else { &mut ahead };
+            for key in chain.drain(..changes.min(chain.len())) {
                 let key = std::mem::replace(&mut self.present, key);
                 self.earlier = Some(Earlier { key, until: now + self.keep });
             }
+            // What follows the key that has opened stays; the other chain begins at a key that is past.
+            self.ahead = if is_agreed { agreed } else { ahead };
+            self.agreed_keys += u64::from(is_agreed);
             self.phase = self.phase.after(changes);
             self.first = None;
         }

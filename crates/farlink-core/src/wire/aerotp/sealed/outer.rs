@@ -128,7 +128,7 @@ pub(super) fn associated(header: &[u8; OUTER_BYTES]) -> &[u8] {
 }
 
 /// A datagram with a readable outer header.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OuterPacket {
     header: OuterHeader,
     bytes: BytesMut,

@@ -63,7 +63,12 @@ impl<K: PacketKey> Sealer<K> {
     /// Changes the key, for example because time has passed. Only when an answer has shown that the peer has opened a
     /// packet of the present phase; the limits of the AEAD need no call. `[O12]`
     pub fn change_key(&mut self) {
-        self.key = self.key.next();
+        self.change_key_to(self.key.next());
+    }
+
+    /// As [`change_key`](Self::change_key), to a key from another handshake. Only when the peer is known to have it. `[O25]`
+    pub fn change_key_to(&mut self, key: K) {
+        self.key = key;
         self.phase = self.phase.after(1);
         (self.sealed, self.longest) = (0, 0);
     }

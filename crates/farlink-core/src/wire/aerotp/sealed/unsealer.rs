@@ -145,20 +145,31 @@ impl<K: PacketKey> Unsealer<K> {
             return Err(NotOpened::Phase);
         }
         self.keys.expire(now, self.window.start());
-        let candidate = self.keys.candidate(header.key_phase, number, expected).ok_or(NotOpened::Phase)?;
+        let candidates = self.keys.candidates(header.key_phase, number, expected).ok_or(NotOpened::Phase)?;
         if self.refused >= self.keys.present().algorithm().most_refused() {
             return Err(NotOpened::Exhausted);
         }
 
         let integrity = mend(&mut packet).ok_or(NotOpened::Damaged)?;
-        if !self.open_in_place(&mut packet, candidate, number) {
+        let Some(candidate) = self.try_keys(&mut packet, candidates, number) else {
             self.refused += 1;
             return Err(NotOpened::Damaged);
-        }
+        };
         self.window.mark(number);
         self.keys.opened(candidate, number, now);
         let is_newest = number >= expected;
         Ok(Opened { content: packet.into_content(), integrity, parity_words: header.parity_words, is_newest })
+    }
+
+    /// Another handshake has given the key of the next phase. What the peer derives from the present one is opened as well: it may have
+    /// reached a limit before it knew. `[O25]`
+    pub fn agree(&mut self, next: K) {
+        self.keys.agree(next);
+    }
+
+    /// How many keys of other handshakes have opened a packet.
+    pub fn agreed_keys(&self) -> u64 {
+        self.keys.agreed_keys()
     }
 
     /// The phase of the latest key that has opened a packet.
@@ -169,6 +180,25 @@ impl<K: PacketKey> Unsealer<K> {
     /// The packet number after the highest that has opened.
     pub fn expected_number(&self) -> u64 {
         self.window.expected()
+    }
+
+    /// Opens the packet with the first key that fits.
+    fn try_keys(
+        &mut self,
+        packet: &mut OuterPacket,
+        candidates: [Option<Candidate>; 2],
+        number: u64,
+    ) -> Option<Candidate> {
+        let mut left = candidates.into_iter().flatten();
+        let (first, second) = (left.next()?, left.next());
+        // A key that does not fit leaves nothing of what it was tried on.
+        let copy = second.map(|second| (second, packet.clone()));
+        if self.open_in_place(packet, first, number) {
+            return Some(first);
+        }
+        let (second, copy) = copy?;
+        *packet = copy;
+        self.open_in_place(packet, second, number).then_some(second)
     }
 
     fn open_in_place(&mut self, packet: &mut OuterPacket, candidate: Candidate, number: u64) -> bool {
@@ -212,6 +242,42 @@ mod tests {
         assert_eq!(open(&mut unsealer, of_other_key), Err(NotOpened::Damaged));
         let again = packet(&CountingKey::new(Algorithm::ChaCha20Poly1305), 2);
         assert_eq!(open(&mut unsealer, again), Err(NotOpened::Exhausted));
+    }
+
+    /// A key of another handshake opens its phase; so does what the peer derived from the present one, if it did not come so far.
+    #[test]
+    fn an_agreed_key_opens_the_next_phase() {
+        let key = || CountingKey::new(Algorithm::Aes256Gcm);
+        let agreed = || CountingKey::stranger();
+        let open = |unsealer: &mut Unsealer<CountingKey>, packet| {
+            unsealer.open::<Virtual>(packet, Time::ZERO).map(|_| unsealer.key_phase().number())
+        };
+        let packet_of =
+            |changes, key: &CountingKey, number| super::super::tests::packet_in(KeyPhase::new(changes), key, number);
+        let begun = || {
+            let mut unsealer = Unsealer::new(key(), 7, Time::from_secs(60));
+            unsealer.agree(agreed());
+            assert_eq!(open(&mut unsealer, packet_of(0, &key(), 1)), Ok(0), "the present key goes on");
+            unsealer
+        };
+
+        let mut unsealer = begun();
+        assert_eq!(open(&mut unsealer, packet_of(1, &agreed(), 5)), Ok(1));
+        assert_eq!(open(&mut unsealer, packet_of(0, &key(), 4)), Ok(1), "the one before is kept for what is late");
+        assert_eq!(
+            open(&mut unsealer, packet_of(1, &key().next(), 6)),
+            Err(NotOpened::Damaged),
+            "derived from the old"
+        );
+        assert_eq!(open(&mut unsealer, packet_of(2, &agreed().next(), 7)), Ok(2), "derived from the new");
+
+        let mut unsealer = begun();
+        assert_eq!(open(&mut unsealer, packet_of(2, &agreed().next(), 5)), Ok(2), "all of the first phase was lost");
+
+        let mut unsealer = begun();
+        assert_eq!(open(&mut unsealer, packet_of(1, &key().next(), 5)), Ok(1), "the peer came to a limit first");
+        assert_eq!(open(&mut unsealer, packet_of(1, &agreed(), 6)), Err(NotOpened::Damaged), "its phase is past");
+        assert_eq!(open(&mut unsealer, packet_of(2, &key().next().next(), 7)), Ok(2));
     }
 
     /// A forged packet of four phases ahead makes the receiver derive four keys, and further ones none.

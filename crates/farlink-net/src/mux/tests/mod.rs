@@ -1,5 +1,7 @@
 //! Muxes in virtual time, over a network that loses, repeats and records datagrams.
 
+mod renewal;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +30,7 @@ fn config() -> AerotpConfig {
     }
 }
 
-/// Two muxes; datagrams take 50 ms.
+/// Two muxes.
 struct Net {
     now: Time,
     hosts: [Mux; 2],
@@ -47,6 +49,10 @@ struct Net {
     tick: Time,
     /// Longer packets do not come through.
     path_bytes: usize,
+    /// How long datagrams take.
+    delay: Time,
+    /// What was sent is kept.
+    is_recording: bool,
 }
 
 const DELAY: Time = Time::from_millis(50);
@@ -84,6 +90,8 @@ impl Net {
             events: Vec::new(),
             tick: Time::from_ps(1),
             path_bytes: 9000,
+            delay: DELAY,
+            is_recording: true,
         }
     }
 
@@ -106,11 +114,13 @@ impl Net {
                 let to = 1 - host;
                 let is_there = batch.route.remote == self.addresses[to]
                     && datagram.len() + IPV4_BYTES + UDP_BYTES <= self.path_bytes;
-                self.recorded.push((to, datagram.to_vec()));
+                if self.is_recording {
+                    self.recorded.push((to, datagram.to_vec()));
+                }
                 if !is_there || (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64) {
                     continue;
                 }
-                self.deliver_in(DELAY, to, self.addresses[host], datagram.to_vec());
+                self.deliver_in(self.delay, to, self.addresses[host], datagram.to_vec());
             }
         }
     }
