@@ -129,9 +129,7 @@ impl<D: Payload> Sender<D> {
             },
         };
         let n = self.unsent_bytes.min(u64::from(most_bytes));
-        let payload = self.unsent.slice(0, n as usize);
-        let n = payload.len() as u64;
-        self.unsent.advance(n as usize);
+        let payload = self.unsent.take(n as usize);
         self.unsent_bytes -= n;
         if let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_coded) {
             encoder.on_sent(&payload);
