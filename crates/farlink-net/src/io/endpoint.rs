@@ -88,7 +88,8 @@ impl Endpoint {
         let socket = Socket::bind(address).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(mux, address));
-        tokio::spawn(driver::drive(Arc::downgrade(&shared), socket));
+        let driver = tokio::spawn(driver::drive(Arc::downgrade(&shared), socket));
+        shared.lock().driver = Some(driver);
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })
     }
 
@@ -154,6 +155,15 @@ impl Endpoint {
             }
             ended.await;
         }
+    }
+
+    /// Frees the socket, whatever is still under way; connections of this endpoint break off. Without it the socket is free up to a
+    /// second after the last copy and the last connection are dropped.
+    pub async fn close(&self) {
+        let Some(driver) = self.shared.lock().driver.take() else { return };
+        driver.abort();
+        let _ = driver.await;
+        self.shared.fail(io::ErrorKind::NotConnected);
     }
 
     /// Counts of datagrams that did nothing.

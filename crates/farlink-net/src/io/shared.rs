@@ -8,6 +8,7 @@ use std::task::Waker;
 
 use farlink_core::event::{Abort, Event};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::mux::{ConnectionId, Mux};
 
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) new: VecDeque<ConnectionId>,
     /// Why the socket cannot be used any more.
     pub(super) failure: Option<io::ErrorKind>,
+    /// The task that drives the socket.
+    pub(super) driver: Option<JoinHandle<()>>,
 }
 
 /// Who waits for a connection, and what is known of it.
@@ -45,9 +48,11 @@ pub(super) struct State {
 pub(super) struct Waiting {
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,
-    /// Waits until the peer has everything.
+    /// Waits until the peer has answered, or has everything.
     pub(super) closer: Option<Waker>,
     pub(super) written: u64,
+    /// Whether the peer has answered.
+    pub(super) is_connected: bool,
     pub(super) end: Option<End>,
     /// No application uses it any more.
     pub(super) is_abandoned: bool,
@@ -92,8 +97,14 @@ impl Waiting {
 
 impl Shared {
     pub(super) fn new(mux: Mux, address: SocketAddr) -> Self {
-        let state =
-            State { mux, clock: Clock::start(), connections: HashMap::new(), new: VecDeque::new(), failure: None };
+        let state = State {
+            mux,
+            clock: Clock::start(),
+            connections: HashMap::new(),
+            new: VecDeque::new(),
+            failure: None,
+            driver: None,
+        };
         Shared {
             state: Mutex::new(state),
             wake_driver: Notify::new(),
@@ -105,6 +116,16 @@ impl Shared {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The socket is used no more.
+    pub(super) fn fail(&self, why: io::ErrorKind) {
+        let mut state = self.lock();
+        state.failure = Some(why);
+        state.connections.values_mut().for_each(Waiting::wake);
+        drop(state);
+        self.tell_accepted();
+        self.tell_ended();
     }
 
     pub(super) fn tell_accepted(&self) {
