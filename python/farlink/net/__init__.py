@@ -1,0 +1,24 @@
+"""Files and streams between hosts over bad paths: AeroTP over UDP, sealed with the keys of both hosts.
+
+A host has a folder with its key and the hosts that it trusts, by default `~/.config/farlink`. The page
+`docs/guides/files.md` begins with two machines and no keys.
+"""
+
+from __future__ import annotations
+
+from farlink.net.addresses import UDP_PORT
+from farlink.net.files import Event, Summary, receive_files, send_files
+from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
+
+__all__ = [
+    "UDP_PORT",
+    "Event",
+    "Summary",
+    "distrust",
+    "generate_key",
+    "public_key",
+    "receive_files",
+    "send_files",
+    "trust",
+    "trusted",
+]
