@@ -412,7 +412,8 @@ fn a_connection_without_data_is_opened_over_lossy_paths() {
     for seed in 0..20 {
         let mut net = Net::new(0.5, seed);
         let config = AerotpConfig { keep_alive_s: Some(PositiveSeconds::new(50.0).unwrap()), ..config() };
-        net.connect_with(&config);
+        let id = net.connect_with(&config);
+        net.hosts[0].announce(id);
         net.run_for(45);
         for host in 0..2 {
             assert!(
