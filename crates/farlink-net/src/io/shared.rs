@@ -48,7 +48,9 @@ pub(super) struct State {
 pub(super) struct Waiting {
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,
-    /// Waits until the peer has answered, or has everything.
+    /// Waits until the peer has answered.
+    pub(super) opener: Option<Waker>,
+    /// Waits until the peer has everything.
     pub(super) closer: Option<Waker>,
     pub(super) written: u64,
     /// Whether the peer has answered.
@@ -73,14 +75,17 @@ impl Waiting {
     pub(super) fn satisfied(&mut self, mux: &Mux, id: ConnectionId) -> impl Iterator<Item = Waker> {
         let has_room = self.writer.is_some() && mux.unsent_bytes(id) <= UNSENT_BYTES / 2;
         let writer = if has_room { self.writer.take() } else { None };
-        self.closer.take().into_iter().chain(writer)
+        // Who is woken for nothing wakes the driver, which would wake it again.
+        let is_settled = self.closer.is_some() && mux.state(id).is_none_or(|it| it.settled_bytes >= self.written);
+        let closer = if is_settled { self.closer.take() } else { None };
+        closer.into_iter().chain(writer)
     }
 
     /// Who waits for an event.
     pub(super) fn concerned(&mut self, event: Event) -> impl Iterator<Item = Waker> {
         let waiting = match event {
-            Event::Readable => [self.reader.take(), None, None],
-            Event::Writable => [self.writer.take(), None, None],
+            Event::Readable => [self.reader.take(), None, None, None],
+            Event::Writable => [self.writer.take(), None, None, None],
             _ => self.all(),
         };
         waiting.into_iter().flatten()
@@ -90,8 +95,8 @@ impl Waiting {
         self.all().into_iter().flatten().for_each(Waker::wake);
     }
 
-    fn all(&mut self) -> [Option<Waker>; 3] {
-        [self.reader.take(), self.writer.take(), self.closer.take()]
+    fn all(&mut self) -> [Option<Waker>; 4] {
+        [self.reader.take(), self.writer.take(), self.opener.take(), self.closer.take()]
     }
 }
 

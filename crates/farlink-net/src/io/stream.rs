@@ -55,7 +55,7 @@ impl Connection {
         poll_fn(|cx| self.poll_connected(cx)).await
     }
 
-    /// As [`connected`](Self::connected). Nobody can wait for this and for the end of the own direction at once.
+    /// As [`connected`](Self::connected).
     ///
     /// # Errors
     /// As [`connected`](Self::connected).
@@ -66,7 +66,10 @@ impl Connection {
         if waiting.is_connected || end.is_some() || self.id.accepted_at().is_some() {
             return Poll::Ready(Ok(()));
         }
-        waiting.closer = Some(cx.waker().clone());
+        waiting.opener = Some(cx.waker().clone());
+        state.mux.announce(self.id);
+        drop(state);
+        self.shared.wake_driver.notify_one();
         Poll::Pending
     }
 }
