@@ -327,6 +327,18 @@ def test_who_is_not_there_does_not_answer(wrong, keys):
     assert 0.9 < took_s < 5
 
 
+def test_waiting_takes_no_time_of_the_processor(keys):
+    async def program():
+        connection = await net.connect("127.0.0.1:9", keys=keys.ship, early=True, patience_s=1)
+        await connection.write(b"anybody there?")
+        start = time.process_time()
+        with pytest.raises(TransferError, match="the peer does not answer"):
+            await connection.finish()
+        return time.process_time() - start
+
+    assert run(program()) < 0.3
+
+
 def test_connecting_can_be_cancelled(keys):
     async def program():
         with pytest.raises(TimeoutError):
