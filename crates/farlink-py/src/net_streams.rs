@@ -28,6 +28,10 @@ use crate::waits::{NetWaits, lock, runtime};
 const MOST_READ: usize = 1 << 20;
 /// The ends of connections and their last acknowledgements are waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+/// A listener waits this long for the ends of peers that have all.
+const LAST_ENDS: Duration = Duration::from_secs(2);
+/// It looks so often whether they have.
+const INTERVAL: Duration = Duration::from_millis(20);
 
 async fn until(is_so: &watch::Sender<bool>) {
     // The sender is there, so the only end is that it is so.
@@ -341,17 +345,20 @@ impl Drop for NetListener {
     }
 }
 
-/// Delivers what was written to the connections of a closed listener, then frees the socket. Who comes now is sent away.
+/// Delivers what was written to the connections of a closed listener, then frees the socket. Peers that do not end their directions soon
+/// after that are left; who comes now is sent away.
 async fn end(endpoint: Endpoint, within: Duration, has_ended: watch::Sender<bool>) {
+    let send_away = async { while endpoint.accept().await.is_some() {} };
     let deliver = async {
-        loop {
-            tokio::select! {
-                connection = endpoint.accept() => if connection.is_none() { return },
-                () = endpoint.finish() => return,
-            }
+        while !endpoint.is_delivered() {
+            sleep(INTERVAL).await;
         }
+        let _ = timeout(LAST_ENDS, endpoint.finish()).await;
     };
-    let _ = timeout(within, deliver).await;
+    tokio::select! {
+        () = send_away => {}
+        _ = timeout(within, deliver) => {}
+    }
     endpoint.close().await;
     drop(endpoint);
     has_ended.send_replace(true);

@@ -268,6 +268,7 @@ class Listener:
         """Accept nothing more, close all connections, and free the socket.
 
         What was written to the connections is delivered, within 10 s at most: `Connection.finish` waits as long as it takes.
+        Peers that do not end their directions within 2 s after that are left.
         """
         await self._close(_CLOSE_S)
 

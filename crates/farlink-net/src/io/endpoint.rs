@@ -157,6 +157,15 @@ impl Endpoint {
         }
     }
 
+    /// Whether the peers have all that was written to the connections that have not ended. They may not have ended their directions.
+    pub fn is_delivered(&self) -> bool {
+        let state = self.shared.lock();
+        state.connections.iter().all(|(&id, waiting)| {
+            let is_over = matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
+            is_over || state.mux.state(id).is_none_or(|it| it.settled_bytes >= waiting.written)
+        })
+    }
+
     /// Frees the socket, whatever is still under way; connections of this endpoint break off. Without it the socket is free up to a
     /// second after the last copy and the last connection are dropped.
     pub async fn close(&self) {
