@@ -26,7 +26,7 @@ class EngineError(RuntimeError):
     """An engine could not run for a reason that no scenario mends."""
 
 class NetError(RuntimeError):
-    """Files cannot be transferred."""
+    """Nothing can be transferred."""
 
     message: str
     """What is wrong."""
@@ -68,6 +68,69 @@ def receive_files(
     by_host: bool = False,
     once: bool = False,
 ) -> None: ...
+
+class NetWaits:
+    """What one event loop waits for: each wait has a number."""
+
+    def __init__(self) -> None: ...
+    def fileno(self) -> int:
+        """The file descriptor that is readable when waits have ended."""
+
+    def ended(self) -> list[int]:
+        """Numbers of the waits that have ended since the last call."""
+
+    def cancel(self, number: int) -> None: ...
+
+class NetConnection:
+    """A connection to another host: attempts return at once, and waits end when another attempt is worthwhile."""
+
+    peer: str
+    def try_read(self, most_bytes: int) -> bytes | None: ...
+    def try_write(self, data: bytes) -> int: ...
+    def try_finish(self) -> bool: ...
+    def try_connected(self) -> bool: ...
+    def until_readable(self, waits: NetWaits) -> int: ...
+    def until_writable(self, waits: NetWaits) -> int: ...
+    def until_finished(self, waits: NetWaits) -> int: ...
+    def until_connected(self, waits: NetWaits) -> int: ...
+    def close(self) -> None: ...
+    def until_ended(self, waits: NetWaits) -> int: ...
+    def is_closed(self) -> bool: ...
+    def remote_address(self) -> str: ...
+    def statistics(self) -> tuple[float | None, float | None, int, int] | None: ...
+
+class NetListener:
+    """A socket at which connections of trusted hosts are accepted."""
+
+    address: str
+    public_key: str
+    def try_accept(self) -> NetConnection | None: ...
+    def until_accepted(self, waits: NetWaits) -> int: ...
+    def close(self, within_s: float) -> None: ...
+    def until_ended(self, waits: NetWaits) -> int: ...
+    def is_closed(self) -> bool: ...
+
+def connect_stream(
+    peer: str,
+    to: str,
+    *,
+    port: int,
+    keys: str | None = None,
+    psk: str | None = None,
+    rate_bps: float | None = None,
+    packet_bytes: int = 1500,
+    patience_s: float = 60.0,
+) -> NetConnection: ...
+def listen_for_streams(
+    listen: str,
+    *,
+    port: int,
+    keys: str | None = None,
+    psk: str | None = None,
+    rate_bps: float | None = None,
+    packet_bytes: int = 1500,
+    patience_s: float = 60.0,
+) -> NetListener: ...
 
 class Cancel:
     """A token that stops long work: any thread may set it, at any time, and all work that was given it stops."""

@@ -70,7 +70,7 @@ class MissingExtraError(FarlinkError):
 
 
 class TransferError(FarlinkError):
-    """Files cannot be sent or received; `exit_code` is 1 if the network failed."""
+    """Files cannot be sent or received, or a connection fails; `exit_code` is 1 if the network failed."""
 
     def __init__(self, message: str, remedy: str, exit_code: int = 2) -> None:
         super().__init__(message, remedy)

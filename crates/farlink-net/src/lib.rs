@@ -1,7 +1,7 @@
 //! AeroTP over UDP, sealed: the state machines of `farlink-core` between real hosts.
 //!
 //! [`seal`] has keys and handshake, [`mux`] sessions and connections without a socket, [`files`] what sends files over a stream,
-//! [`state`] the files of a host, [`transfer`] all of it together.
+//! [`state`] the files of a host, [`transfer`] all of it together, [`streams`] the same without files.
 //! An application uses [`Endpoint`] and [`Connection`].
 
 pub mod files;
@@ -11,6 +11,7 @@ mod io;
 pub mod mux;
 pub mod seal;
 pub mod state;
+pub mod streams;
 pub mod transfer;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};

@@ -61,6 +61,19 @@ fn trust_survives_the_round_trip() {
     assert!(error.contains("line 3: \"no-key\" is no public key"), "{error}");
 }
 
+/// Several senders with one key keep their counters at once, and the highest stays.
+#[test]
+fn senders_take_turns_with_the_own_counter() {
+    let (_place, folder) = folder();
+    std::thread::scope(|scope| {
+        for sender in 0..8_u64 {
+            let mut counters = folder.counters_to_send().unwrap();
+            scope.spawn(move || (1..50).for_each(|step| counters.keep_own(100 * step + sender).unwrap()));
+        }
+    });
+    assert_eq!(folder.counters_to_send().unwrap().own(), 4907);
+}
+
 #[test]
 fn counters_last_and_only_one_process_answers() {
     let (_place, folder) = folder();

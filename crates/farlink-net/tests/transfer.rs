@@ -132,3 +132,17 @@ async fn the_wrong_key_gets_no_answer() {
     assert!(accepted.is_err(), "nothing was accepted");
     assert!(b.counts().unasked > 0);
 }
+
+/// Who waits for the answer of the peer learns that it has come; a closed endpoint frees its address, though copies are there.
+#[tokio::test]
+async fn a_closed_endpoint_frees_its_address() {
+    let [a, b] = pair(loopback());
+    let mut connection = a.connect(&b.public_key(), b.local_addr(), PORT).unwrap();
+    timeout(Duration::from_secs(10), connection.connected()).await.unwrap().unwrap();
+    let mut accepted = timeout(Duration::from_secs(10), b.accept()).await.unwrap().unwrap();
+    accepted.connected().await.unwrap();
+    b.close().await;
+    assert!(accepted.read(&mut [0]).await.is_err());
+    assert!(b.accept().await.is_none());
+    std::net::UdpSocket::bind(b.local_addr()).unwrap();
+}

@@ -8,8 +8,10 @@ mod error;
 mod fluid;
 mod log;
 mod net;
+mod net_streams;
 mod optics;
 mod study;
+mod waits;
 mod watch;
 
 use pyo3::prelude::*;
@@ -46,7 +48,11 @@ mod _core {
         NetError, distrust_host, generate_key, public_key, receive_files, send_files, trust_host, trusted_hosts,
     };
     #[pymodule_export]
+    use crate::net_streams::{NetConnection, NetListener, connect_stream, listen_for_streams};
+    #[pymodule_export]
     use crate::study::Study;
+    #[pymodule_export]
+    use crate::waits::NetWaits;
     use crate::watch::{raised_again, watched, watched_with};
 
     type Floats<'py> = Bound<'py, PyArray1<f64>>;

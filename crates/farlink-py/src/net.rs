@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use farlink_core::BitRate;
 use farlink_net::files::{Progress, ReceiveOptions, SendOptions, SpecialFiles, Summary};
 use farlink_net::seal::{NoKey, PresharedKey, PublicKey};
 use farlink_net::state::{StateError, StateFolder};
@@ -21,7 +22,7 @@ create_exception!(
     farlink._core,
     NetError,
     PyRuntimeError,
-    "Files cannot be transferred: `message` says why, `remedy` what to do, `exit_code` is 1 if the network failed and 2 otherwise."
+    "Nothing can be transferred: `message` says why, `remedy` what to do, `exit_code` is 1 if the network failed and 2 otherwise."
 );
 
 /// How often Ctrl-C and the progress are looked after.
@@ -46,27 +47,37 @@ fn from_state(error: StateError) -> PyErr {
     raised(&error.to_string(), 2)
 }
 
-fn from_transfer(error: &TransferError) -> PyErr {
+pub(crate) fn from_transfer(error: &TransferError) -> PyErr {
     raised(&error.to_string(), error.exit_code())
 }
 
-fn folder(path: Option<PathBuf>) -> PyResult<StateFolder> {
+pub(crate) fn folder(path: Option<PathBuf>) -> PyResult<StateFolder> {
     path.map_or_else(StateFolder::usual, |path| Ok(StateFolder::new(path))).map_err(from_state)
 }
 
-fn key(text: &str) -> PyResult<PublicKey> {
+pub(crate) fn key(text: &str) -> PyResult<PublicKey> {
     text.parse().map_err(|error: NoKey| raised(&format!("{text:?}: {error}"), 2))
 }
 
-fn shared(text: Option<&str>) -> PyResult<PresharedKey> {
+pub(crate) fn shared(text: Option<&str>) -> PyResult<PresharedKey> {
     // Its text is never shown.
     text.map_or_else(|| Ok(PresharedKey::default()), str::parse)
         .map_err(|error: NoKey| raised(&format!("the pre-shared key: {error}"), 2))
 }
 
-fn address(text: &str) -> PyResult<SocketAddr> {
+pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
     text.parse()
         .map_err(|_| raised(&format!("{text:?} is no address with a port; write for example 127.0.0.1:47470"), 2))
+}
+
+pub(crate) fn bit_rate(rate_bps: Option<f64>) -> PyResult<Option<BitRate>> {
+    let rate = rate_bps.map(BitRate::new).transpose();
+    rate.map_err(|error| raised(&format!("the rate: {error}; give it in bit/s, for example 10e6"), 2))
+}
+
+pub(crate) fn patience(patience_s: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(patience_s)
+        .map_err(|_| raised(&format!("a patience of {patience_s} s cannot be; give seconds, 0 or more"), 2))
 }
 
 /// Makes the key of this host and returns the public one.
@@ -132,17 +143,15 @@ pub(crate) fn send_files(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let folder = folder(keys)?;
-    let rate = rate_bps.map(farlink_core::BitRate::new).transpose();
     let settings = SendSettings {
         peer: key(peer)?,
         address: address(to)?,
-        rate: rate.map_err(|error| raised(&format!("the rate: {error}; give it in bit/s, for example 10e6"), 2))?,
+        rate: bit_rate(rate_bps)?,
         shared: shared(psk)?,
         packet_bytes,
         damaged_links,
         options: SendOptions { special: if refuse_special { SpecialFiles::Refuse } else { SpecialFiles::Skip } },
-        patience: Duration::try_from_secs_f64(patience_s)
-            .map_err(|_| raised(&format!("a patience of {patience_s} s cannot be; give seconds, 0 or more"), 2))?,
+        patience: patience(patience_s)?,
     };
     let summary = watched(py, progress, |report| {
         let now = Mutex::new((0, 0));

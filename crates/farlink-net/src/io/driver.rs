@@ -122,6 +122,7 @@ fn tell(shared: &Shared, state: &mut State, to_wake: &mut Vec<Waker>) {
             continue;
         }
         let waiting = state.connections.entry(id).or_default();
+        waiting.is_connected |= event == Event::Connected;
         let end = match event {
             Event::Finished => Some(End::Finished),
             Event::Closed => Some(End::Closed),
@@ -149,10 +150,5 @@ fn tell(shared: &Shared, state: &mut State, to_wake: &mut Vec<Waker>) {
 
 fn fail(shared: &Shared, error: &io::Error) {
     tracing::error!(%error, "the socket cannot be used any more");
-    let mut state = shared.lock();
-    state.failure = Some(error.kind());
-    state.connections.values_mut().for_each(super::shared::Waiting::wake);
-    drop(state);
-    shared.tell_accepted();
-    shared.tell_ended();
+    shared.fail(error.kind());
 }

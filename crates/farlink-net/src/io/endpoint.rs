@@ -104,7 +104,8 @@ impl Endpoint {
         let address = socket.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(mux, address));
         let driver = driver::drive(Arc::downgrade(&shared), socket);
-        tokio::spawn(driver.instrument(debug_span!("endpoint", %address)));
+        let driver = tokio::spawn(driver.instrument(debug_span!("endpoint", %address)));
+        shared.lock().driver = Some(driver);
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })
     }
 
@@ -170,6 +171,24 @@ impl Endpoint {
             }
             ended.await;
         }
+    }
+
+    /// Whether the peers have all that was written to the connections that have not ended. They may not have ended their directions.
+    pub fn is_delivered(&self) -> bool {
+        let state = self.shared.lock();
+        state.connections.iter().all(|(&id, waiting)| {
+            let is_over = matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
+            is_over || state.mux.state(id).is_none_or(|it| it.settled_bytes >= waiting.written)
+        })
+    }
+
+    /// Frees the socket, whatever is still under way; connections of this endpoint break off. Without it the socket is free up to a
+    /// second after the last copy and the last connection are dropped.
+    pub async fn close(&self) {
+        let Some(driver) = self.shared.lock().driver.take() else { return };
+        driver.abort();
+        let _ = driver.await;
+        self.shared.fail(io::ErrorKind::NotConnected);
     }
 
     /// Counts of datagrams that did nothing.

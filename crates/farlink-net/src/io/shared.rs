@@ -8,6 +8,7 @@ use std::task::Waker;
 
 use farlink_core::event::{Abort, Event};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::mux::{ConnectionId, Mux};
 
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) new: VecDeque<ConnectionId>,
     /// Why the socket cannot be used any more.
     pub(super) failure: Option<io::ErrorKind>,
+    /// The task that drives the socket.
+    pub(super) driver: Option<JoinHandle<()>>,
 }
 
 /// Who waits for a connection, and what is known of it.
@@ -45,9 +48,13 @@ pub(super) struct State {
 pub(super) struct Waiting {
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,
+    /// Waits until the peer has answered.
+    pub(super) opener: Option<Waker>,
     /// Waits until the peer has everything.
     pub(super) closer: Option<Waker>,
     pub(super) written: u64,
+    /// Whether the peer has answered.
+    pub(super) is_connected: bool,
     pub(super) end: Option<End>,
     /// No application uses it any more.
     pub(super) is_abandoned: bool,
@@ -68,14 +75,17 @@ impl Waiting {
     pub(super) fn satisfied(&mut self, mux: &Mux, id: ConnectionId) -> impl Iterator<Item = Waker> {
         let has_room = self.writer.is_some() && mux.unsent_bytes(id) <= UNSENT_BYTES / 2;
         let writer = if has_room { self.writer.take() } else { None };
-        self.closer.take().into_iter().chain(writer)
+        // Who is woken for nothing wakes the driver, which would wake it again.
+        let is_settled = self.closer.is_some() && mux.state(id).is_none_or(|it| it.settled_bytes >= self.written);
+        let closer = if is_settled { self.closer.take() } else { None };
+        closer.into_iter().chain(writer)
     }
 
     /// Who waits for an event.
     pub(super) fn concerned(&mut self, event: Event) -> impl Iterator<Item = Waker> {
         let waiting = match event {
-            Event::Readable => [self.reader.take(), None, None],
-            Event::Writable => [self.writer.take(), None, None],
+            Event::Readable => [self.reader.take(), None, None, None],
+            Event::Writable => [self.writer.take(), None, None, None],
             _ => self.all(),
         };
         waiting.into_iter().flatten()
@@ -85,15 +95,21 @@ impl Waiting {
         self.all().into_iter().flatten().for_each(Waker::wake);
     }
 
-    fn all(&mut self) -> [Option<Waker>; 3] {
-        [self.reader.take(), self.writer.take(), self.closer.take()]
+    fn all(&mut self) -> [Option<Waker>; 4] {
+        [self.reader.take(), self.writer.take(), self.opener.take(), self.closer.take()]
     }
 }
 
 impl Shared {
     pub(super) fn new(mux: Mux, address: SocketAddr) -> Self {
-        let state =
-            State { mux, clock: Clock::start(), connections: HashMap::new(), new: VecDeque::new(), failure: None };
+        let state = State {
+            mux,
+            clock: Clock::start(),
+            connections: HashMap::new(),
+            new: VecDeque::new(),
+            failure: None,
+            driver: None,
+        };
         Shared {
             state: Mutex::new(state),
             wake_driver: Notify::new(),
@@ -105,6 +121,16 @@ impl Shared {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The socket is used no more.
+    pub(super) fn fail(&self, why: io::ErrorKind) {
+        let mut state = self.lock();
+        state.failure = Some(why);
+        state.connections.values_mut().for_each(Waiting::wake);
+        drop(state);
+        self.tell_accepted();
+        self.tell_ended();
     }
 
     pub(super) fn tell_accepted(&self) {

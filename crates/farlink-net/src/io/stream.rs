@@ -1,5 +1,6 @@
 //! A connection as an asynchronous stream of bytes.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,6 +45,32 @@ impl Connection {
     /// Measurements; `None` once the connection has ended.
     pub fn state(&self) -> Option<ConnectionState> {
         self.shared.lock().mux.state(self.id)
+    }
+
+    /// Waits until the peer has answered, which an accepted connection need not. Data may be written before.
+    ///
+    /// # Errors
+    /// If it does not answer in time.
+    pub async fn connected(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_connected(cx)).await
+    }
+
+    /// As [`connected`](Self::connected).
+    ///
+    /// # Errors
+    /// As [`connected`](Self::connected).
+    pub fn poll_connected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shared.lock();
+        let end = end_of(&state, self.id)?;
+        let waiting = state.connections.entry(self.id).or_default();
+        if waiting.is_connected || end.is_some() || self.id.accepted_at().is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        waiting.opener = Some(cx.waker().clone());
+        state.mux.announce(self.id);
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        Poll::Pending
     }
 }
 

@@ -44,7 +44,8 @@ impl Counters {
         let least = if self.own == 0 { store.own() } else { self.own + 1 };
         let counter = unix_us.max(least);
         if counter >= store.own() {
-            store.keep_own(counter.saturating_add(STEP))?;
+            // One more than what the peer keeps, so that it takes the next one even if both restart.
+            store.keep_own(counter.saturating_add(STEP + 1))?;
         }
         self.own = counter;
         Ok(counter)
@@ -128,6 +129,15 @@ mod tests {
                     taken.push(counter);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_first_counter_after_both_restart_is_taken() {
+        let (mut own, mut taken) = (MemoryCounters::default(), MemoryCounters::default());
+        for unix_us in 1_000_000..1_000_010 {
+            let counter = Counters::default().next_own(unix_us, &mut own).unwrap();
+            assert!(Counters::default().take(&PEER, counter, &mut taken).unwrap());
         }
     }
 

@@ -339,6 +339,14 @@ impl Mux {
         data
     }
 
+    /// Opens a connection though nothing is written to it yet. It does nothing once anything was sent.
+    pub fn announce(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.sessions.get_mut(&id.session).and_then(|it| it.connections.get_mut(id.place)) {
+            connection.announce();
+            self.touch(id.session);
+        }
+    }
+
     /// Nothing more will be written to a connection.
     pub fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(connection) = self.sessions.get_mut(&id.session).and_then(|it| it.connections.get_mut(id.place)) {

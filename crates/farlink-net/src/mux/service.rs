@@ -2,6 +2,7 @@
 
 use farlink_core::Time;
 use farlink_core::event::{Abort, Event};
+use tracing::{debug, warn};
 
 use super::session::Like;
 use super::{Batch, ConnectionId, Mux};
@@ -63,7 +64,13 @@ impl Mux {
         self.agenda.has_told(id);
         while let Some((place, event)) = session.connections.poll_event() {
             if matches!(event, Event::Connected | Event::Closed | Event::Aborted(_)) {
-                tracing::debug!(parent: &session.span, ?place, ?event);
+                debug!(parent: &session.span, ?place, ?event);
+            }
+            if let Event::RateLowered(rate_bps) = event {
+                warn!(
+                    parent: &session.span, rate_bps,
+                    "the path carries less than the rate that was set: more than a fifth was lost, and less of it at a lower rate"
+                );
             }
             if matches!(event, Event::Closed | Event::Aborted(_)) {
                 session.connections.on_ended(place, event);

@@ -48,7 +48,9 @@ impl CounterStore for CounterFiles {
     }
 
     fn keep_own(&mut self, bound: u64) -> io::Result<()> {
-        // Another process that sends may have kept a higher one.
+        // Others that send with this key, in this process or another one, take turns, and may have kept a higher one.
+        let turn = lock_file(&self.own.with_extension("lock")).map_err(io::Error::other)?;
+        flock(&turn, FlockOperation::LockExclusive)?;
         let kept = own_bound(&self.own).map_err(io::Error::other)?;
         let bound = bound.max(kept);
         whole_file::replace(&self.own, format!("{bound}\n").as_bytes())?;
@@ -100,9 +102,13 @@ fn damaged(path: &Path, line: usize) -> StateError {
     StateError::new(path, what, remedy)
 }
 
-fn lock(path: &Path) -> Result<File, StateError> {
+fn lock_file(path: &Path) -> Result<File, StateError> {
     let opened = File::options().write(true).create(true).truncate(false).open(path);
-    let file = opened.map_err(|error| StateError::unwritable(path, &error))?;
+    opened.map_err(|error| StateError::unwritable(path, &error))
+}
+
+fn lock(path: &Path) -> Result<File, StateError> {
+    let file = lock_file(path)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {

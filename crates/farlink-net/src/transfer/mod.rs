@@ -6,6 +6,7 @@ mod send;
 
 pub use error::TransferError;
 pub use receive::{ReceiveSettings, Received, receive};
+pub(crate) use send::own_address;
 pub use send::{SendSettings, send};
 
 use std::time::Duration;
@@ -30,7 +31,7 @@ fn endpoint_config(mux: MuxConfig, damaged_links: bool) -> EndpointConfig {
 }
 
 /// A rate that is set is kept; otherwise it is learnt, and safe on a path that others share.
-fn with_rate(mut config: AerotpConfig, rate: Option<BitRate>) -> AerotpConfig {
+pub(crate) fn with_rate(mut config: AerotpConfig, rate: Option<BitRate>) -> AerotpConfig {
     if rate.is_some() {
         (config.rate_bps, config.rate_control) = (rate, Some(RateControl::Fixed));
     }

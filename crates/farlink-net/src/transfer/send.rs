@@ -97,7 +97,7 @@ pub async fn send(
 }
 
 /// Any port, on the interface that leads there: to this machine, no other can send anything to it.
-fn own_address(peer: SocketAddr) -> SocketAddr {
+pub(crate) fn own_address(peer: SocketAddr) -> SocketAddr {
     match (peer, peer.ip().is_loopback()) {
         (SocketAddr::V4(_), true) => (Ipv4Addr::LOCALHOST, 0).into(),
         (SocketAddr::V4(_), false) => (Ipv4Addr::UNSPECIFIED, 0).into(),

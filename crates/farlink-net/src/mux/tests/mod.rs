@@ -406,6 +406,25 @@ fn a_host_that_trusts_anyone_opens_no_early_packets() {
     assert!(net.read == content(20_000), "{}", net.read.len());
 }
 
+/// An opener that has nothing to say yet is there all the same, whatever is lost on the way.
+#[test]
+fn a_connection_without_data_is_opened_over_lossy_paths() {
+    for seed in 0..20 {
+        let mut net = Net::new(0.5, seed);
+        let config = AerotpConfig { keep_alive_s: Some(PositiveSeconds::new(50.0).unwrap()), ..config() };
+        let id = net.connect_with(&config);
+        net.hosts[0].announce(id);
+        net.run_for(45);
+        for host in 0..2 {
+            assert!(
+                net.events.iter().any(|it| (it.0, it.2) == (host, Event::Connected)),
+                "{seed} {host} {:?}",
+                net.events
+            );
+        }
+    }
+}
+
 #[test]
 fn sizes_of_packets_have_bounds() {
     for packet_bytes in [0, 1199, 9001] {

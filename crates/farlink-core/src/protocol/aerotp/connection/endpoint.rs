@@ -175,8 +175,12 @@ impl<D: Payload> Endpoint for Connection<D> {
         if segment.mack.is_some() {
             self.mack_pacer.on_sent(now, wire_bytes);
             self.confirmation.on_acknowledged();
-        } else if !self.is_passive && self.peer.is_none() && !self.mode.is_acknowledged() && self.may_confirm() {
-            // Nothing else is repeated in these modes.
+        } else if !self.is_passive
+            && self.peer.is_none()
+            && (!self.mode.is_acknowledged() || self.sending.awaits_since() == Time::NEVER)
+            && self.may_confirm()
+        {
+            // Nothing else repeats an opening without data, and in modes without acknowledgements none.
             self.confirmation.on_segment(true, self.config.initial_rto_s.time());
         }
         // Data is paced; segments that only answer are neither delayed nor counted. `[P1]`, `[P2]`

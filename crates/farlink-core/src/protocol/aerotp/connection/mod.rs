@@ -321,6 +321,11 @@ impl<D: Payload> Connection<D> {
         }
     }
 
+    /// Opens the connection though nothing is written yet, by a question. It does nothing once anything was sent. `[C1]`
+    pub fn announce(&mut self) {
+        self.is_question_due |= self.first_sent.is_none();
+    }
+
     /// A driver calls it whose timers are late by up to `late`. It then gets at once, from [`poll_transmit`](crate::Endpoint::poll_transmit),
     /// what was due in that time, so that the rate is kept. Timers are exact unless it is called. `[P20]`
     pub fn set_timer_lateness(&mut self, late: Time) {

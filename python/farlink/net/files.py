@@ -1,23 +1,16 @@
-"""Files between hosts over bad paths: AeroTP over UDP, sealed with the keys of both hosts.
-
-A host has a folder with its key and the hosts that it trusts, by default `~/.config/farlink`. The page
-`docs/guides/files.md` begins with two machines and no keys.
-"""
+"""Files from one host to another. The page `docs/guides/files.md` begins with two machines and no keys."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
-from farlink.errors import ArgumentError, core_errors
-
-UDP_PORT = 47470
-"""The port at which files are received unless another one is given."""
+from farlink.errors import core_errors
+from farlink.net.addresses import UDP_PORT, resolved
+from farlink.net.keys import folder, peer_key
 
 
 @dataclass(frozen=True)
@@ -70,98 +63,6 @@ class Event:
     """With `done`."""
 
 
-def show_log(level: str = "warn") -> None:
-    """Tell on stderr, from now on, what the network does. The first call counts; without one nothing is told.
-
-    Parameters
-    ----------
-    level
-        `error`, `warn`, `info`, `debug` or `trace`, or levels of parts: `warn,farlink_net::mux=debug` tells of handshakes, new
-        keys, changed addresses and lengths of packets, each with its session. Secrets are never told.
-
-    Raises
-    ------
-    TransferError
-        If it is none of these.
-
-    Examples
-    --------
-    >>> from farlink import net
-    >>> net.show_log("warn")
-    """
-    with core_errors():
-        _core().show_log(level)
-
-
-def generate_key(keys: str | os.PathLike[str] | None = None) -> str:
-    """Make the key of this host, in a file that only its owner can read, and return the public key.
-
-    Parameters
-    ----------
-    keys
-        Folder of the keys; `~/.config/farlink` by default.
-
-    Raises
-    ------
-    TransferError
-        If there is a key already, or the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> generate_key(folder) == public_key(folder)
-    True
-    """
-    with core_errors():
-        return str(_core().generate_key(_path(keys)))
-
-
-def public_key(keys: str | os.PathLike[str] | None = None) -> str:
-    """Return the public key of this host.
-
-    Raises
-    ------
-    TransferError
-        If there is no key, or others than its owner can read it.
-    """
-    with core_errors():
-        return str(_core().public_key(_path(keys)))
-
-
-def trust(key: str, name: str, keys: str | os.PathLike[str] | None = None) -> None:
-    """Trust a host: its files are received from now on.
-
-    Parameters
-    ----------
-    key
-        Its public key.
-    name
-        A name for it: letters, digits, `-`, `_` and `.`.
-    keys
-        Folder of the keys.
-
-    Raises
-    ------
-    TransferError
-        If the key is none, or the name cannot be used.
-    """
-    with core_errors():
-        _core().trust_host(key, name, _path(keys))
-
-
-def distrust(name: str, keys: str | os.PathLike[str] | None = None) -> bool:
-    """Trust a host no more; whether it was trusted."""
-    with core_errors():
-        return bool(_core().distrust_host(name, _path(keys)))
-
-
-def trusted(keys: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Names and public keys of the trusted hosts."""
-    with core_errors():
-        return dict(_core().trusted_hosts(_path(keys)))
-
-
 def send_files(
     paths: Sequence[str | os.PathLike[str]],
     to: str,
@@ -210,20 +111,15 @@ def send_files(
     TransferError
         If the receiver does not answer or refuses, or a file of this host cannot be used.
     """
-    known = trusted(keys)
-    if key is None:
-        if len(known) != 1:
-            raise ArgumentError(
-                f"the receiver's key is not given, and {len(known) or 'no'} hosts are trusted",
-                "give the receiver's key or name, as farlink trust lists them",
-            )
-        (key,) = known.values()
+    from farlink import _core
+
+    receiver = peer_key(key, keys)
     with core_errors():
-        summary = _core().send_files(
+        summary = _core.send_files(
             [os.fspath(path) for path in paths],
-            known.get(key, key),
-            _address(to),
-            keys=_path(keys),
+            receiver,
+            resolved(to),
+            keys=folder(keys),
             psk=psk,
             rate_bps=rate_bps,
             packet_bytes=packet_bytes,
@@ -278,6 +174,7 @@ def receive_files(
     TransferError
         If the address or a file of this host cannot be used.
     """
+    from farlink import _core
 
     def event(text: str) -> None:
         values = json.loads(text)
@@ -285,11 +182,11 @@ def receive_files(
         tell(Event(**values, summary=summary and Summary._of(summary)))
 
     with core_errors():
-        _core().receive_files(
+        _core.receive_files(
             os.fspath(directory),
-            _address(listen),
+            resolved(listen),
             event,
-            keys=_path(keys),
+            keys=folder(keys),
             psk=psk,
             packet_bytes=packet_bytes,
             damaged_links=damaged_links,
@@ -297,31 +194,3 @@ def receive_files(
             by_host=by_host,
             once=once,
         )
-
-
-def _core() -> ModuleType:
-    from farlink import _core
-
-    return _core
-
-
-def _path(path: str | os.PathLike[str] | None) -> str | None:
-    return None if path is None else os.fspath(path)
-
-
-def _address(text: str) -> str:
-    """The address with its port, the name of a host resolved."""
-    host, port = text, str(UDP_PORT)
-    if text.startswith("["):
-        host, _, rest = text[1:].partition("]")
-        port = rest.removeprefix(":") or port
-    elif text.count(":") == 1:
-        host, port = text.split(":")
-    if not (port.isascii() and port.isdecimal() and int(port) < 65536):
-        raise ArgumentError(f"{text}: {port!r} is no port", "write for example 192.0.2.1:47470 or [2001:db8::1]:47470")
-    try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)
-    except (OSError, UnicodeError) as error:
-        raise ArgumentError(f"{text}: this host is not known: {error}", "give an address, or a name that resolves") from error
-    address = str(found[0][4][0])
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

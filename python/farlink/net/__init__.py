@@ -1,0 +1,34 @@
+"""Files and streams between hosts over bad paths: AeroTP over UDP, sealed with the keys of both hosts.
+
+A host has a folder with its key and the hosts that it trusts, by default `~/.config/farlink`. The page
+`docs/guides/files.md` begins with two machines and no keys, `docs/guides/streams.md` goes on with programs.
+"""
+
+from __future__ import annotations
+
+from farlink.net.addresses import UDP_PORT
+from farlink.net.files import Event, Summary, receive_files, send_files
+from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
+from farlink.net.log import show_log
+from farlink.net.streams import STREAM_PORT, Connection, Listener, Opening, Statistics, connect, listen
+
+__all__ = [
+    "STREAM_PORT",
+    "UDP_PORT",
+    "Connection",
+    "Event",
+    "Listener",
+    "Opening",
+    "Statistics",
+    "Summary",
+    "connect",
+    "distrust",
+    "generate_key",
+    "listen",
+    "public_key",
+    "receive_files",
+    "send_files",
+    "show_log",
+    "trust",
+    "trusted",
+]
