@@ -40,7 +40,7 @@ fn main() {
     let socket = UdpSocket::bind(any).expect("loopback has free ports");
     let state = UdpSocketState::new(UdpSockRef::from(&socket)).expect("it is a socket of UDP");
     socket.set_nonblocking(false).expect("it is a socket of UDP");
-    let segments = if is_at_once { state.max_gso_segments().min(BATCH).max(1) } else { 1 };
+    let segments = if is_at_once { state.max_gso_segments().clamp(1, BATCH) } else { 1 };
     let batches: Vec<_> = contents.chunks_exact(segments * bytes).collect();
     let (started, mut sent) = (Instant::now(), 0_u64);
     while started.elapsed() < Duration::from_secs_f64(seconds) {
