@@ -137,6 +137,8 @@ async fn aerotp(packet_bytes: u16, bytes: usize, rate_bps: Option<f64>) -> Resul
     let (a, b) = (endpoint(&keys[0], keys[1].public())?, endpoint(&keys[1], keys[0].public())?);
     b.listen(1, AcceptorLimits::default())?;
     let (peer, address) = (b.public_key(), b.local_addr());
+    // Who is dropped answers no more, and the last acknowledgement may be lost.
+    let _answering = b.clone();
     let receiver =
         tokio::spawn(async move { read_all(b.accept().await.ok_or("the socket cannot be used any more")?).await });
 

@@ -35,7 +35,7 @@ struct Path {
 }
 
 /// Bytes of content that came by on the way to the receiver, and those of them that were damaged or cut.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Counts {
     sent: AtomicU64,
     gone: AtomicU64,
@@ -123,13 +123,17 @@ async fn transfer(path: Path, damaged_links: bool, data: &[u8]) -> (u64, u64) {
     let counts = Arc::new(Counts::default());
     let address = relay(b.local_addr(), path, counts.clone()).await;
     let mut connection = a.connect(&b.public_key(), address, PORT).unwrap();
+    // Who is dropped answers no more, and the last acknowledgement may be lost.
+    let answering = b.clone();
     let reader = tokio::spawn(async move {
         let mut data = Vec::new();
         b.accept().await.unwrap().read_to_end(&mut data).await.unwrap();
         data
     });
     connection.write_all(data).await.unwrap();
-    timeout(Duration::from_secs(60), connection.shutdown()).await.unwrap().unwrap();
+    let ended = timeout(Duration::from_secs(30), connection.shutdown()).await;
+    let state = || format!("{:?}\n{:?}\n{:?}\n{:?}", connection.state(), a.counts(), answering.counts(), counts);
+    ended.unwrap_or_else(|_| panic!("{}", state())).unwrap();
     let there = timeout(Duration::from_secs(60), reader).await.unwrap().unwrap();
     assert!(there == data, "{} bytes", there.len());
     (counts.sent.load(Ordering::Relaxed), counts.gone.load(Ordering::Relaxed))

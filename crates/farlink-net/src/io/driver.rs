@@ -11,10 +11,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::mux::Batch;
 
 use super::shared::{End, Shared, State};
-use super::socket::Socket;
+use super::sockets::Sockets;
 
-/// Reads of the socket before other work has its turn.
-const READS: usize = 16;
 /// Batches before reading has its turn again: connections that may send without end would keep answers out for ever.
 const BATCHES: usize = 32;
 /// Bytes of a batch at most, as the kernel takes them.
@@ -22,14 +20,14 @@ const BATCH_BYTES: usize = 65_507;
 /// Waits no longer than this, so that the end of the endpoint is noticed.
 const LONGEST_WAIT: Time = Time::from_secs(1);
 
-pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
+pub(super) async fn drive(shared: Weak<Shared>, mut sockets: Sockets) {
     let mut out = vec![0; BATCH_BYTES].into_boxed_slice();
     // A batch that the kernel had no room for.
     let mut unsent: Option<Batch> = None;
     let mut to_wake = Vec::new();
     loop {
         let Some(strong) = shared.upgrade() else { return };
-        let served = serve(&strong, &mut socket, &mut unsent, &mut out, &mut to_wake);
+        let served = serve(&strong, &mut sockets, &mut unsent, &mut out, &mut to_wake);
         // Now that the lock is free, which they want.
         to_wake.drain(..).for_each(Waker::wake);
         let due = match served {
@@ -43,10 +41,10 @@ pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
         };
         tokio::select! {
             biased;
-            read = socket.readable() => if let Err(error) = read { return fail(&strong, &error) },
+            read = sockets.readable() => if let Err(error) = read { return fail(&strong, &error) },
             () = waked => {}
             () = sleep_until(due), if unsent.is_none() => {}
-            _ = socket.writable(), if unsent.is_some() => {}
+            _ = sockets.writable(), if unsent.is_some() => {}
         }
     }
 }
@@ -55,7 +53,7 @@ pub(super) async fn drive(shared: Weak<Shared>, mut socket: Socket) {
 /// what has happened.
 fn serve(
     shared: &Shared,
-    socket: &mut Socket,
+    sockets: &mut Sockets,
     unsent: &mut Option<Batch>,
     out: &mut [u8],
     to_wake: &mut Vec<Waker>,
@@ -65,26 +63,22 @@ fn serve(
     if let Some(by) = clock.move_origin() {
         mux.move_origin(by);
     }
-    for _ in 0..READS {
-        let now = clock.now();
-        match socket.try_receive(|route, ecn, datagram| mux.receive(now, route, ecn, datagram)) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) if is_of_one_datagram(&error) => {}
-            Err(error) => return Err(error),
-        }
+    let now = clock.now();
+    sockets.receive(|route, ecn, datagram| mux.receive(now, route, ecn, datagram))?;
+    while let Some((session, route)) = mux.poll_path() {
+        sockets.follow(session, route);
     }
     let mut is_done = false;
     for _ in 0..BATCHES {
         if unsent.is_none() {
             let now = clock.now();
-            *unsent = mux.poll_transmit(now, socket.most_datagrams(), out);
+            *unsent = mux.poll_transmit(now, sockets.most_datagrams(), out);
         }
         let Some(batch) = unsent else {
             is_done = true;
             break;
         };
-        match socket.try_send(batch, &out[..batch.bytes]) {
+        match sockets.try_send(batch, &out[..batch.bytes]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 is_done = true;
                 break;
@@ -102,12 +96,6 @@ fn serve(
     let State { mux, clock, .. } = &mut *state;
     let due = mux.poll_timeout().unwrap_or(Time::NEVER).min(clock.now() + LONGEST_WAIT);
     Ok(Some(clock.instant(due).into()))
-}
-
-/// Whether an error of the socket tells of one datagram only: that nobody listens at its destination, or that a path is closed.
-fn is_of_one_datagram(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable};
-    matches!(error.kind(), ConnectionRefused | ConnectionReset | HostUnreachable | Interrupted | NetworkUnreachable)
 }
 
 /// Passes events on; adds those to `to_wake` who wait for them.

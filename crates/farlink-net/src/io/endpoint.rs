@@ -16,6 +16,7 @@ use super::clock::unix_us;
 use super::driver;
 use super::shared::{End, Shared, Waiting};
 use super::socket::Socket;
+use super::sockets::Sockets;
 use super::stream::Connection;
 
 /// Why an endpoint was not opened.
@@ -103,7 +104,7 @@ impl Endpoint {
         let socket = Socket::bind(address, !config.damaged_links).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let shared = Arc::new(Shared::new(mux, address));
-        let driver = driver::drive(Arc::downgrade(&shared), socket);
+        let driver = driver::drive(Arc::downgrade(&shared), Sockets::new(socket));
         let driver = tokio::spawn(driver.instrument(debug_span!("endpoint", %address)));
         shared.lock().driver = Some(driver);
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })

@@ -5,6 +5,7 @@ mod driver;
 mod endpoint;
 mod shared;
 mod socket;
+mod sockets;
 mod stream;
 
 pub use endpoint::{BindError, Endpoint, EndpointConfig};

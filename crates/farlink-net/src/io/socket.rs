@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
+use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 use farlink_core::endpoint::Ecn;
@@ -20,7 +21,15 @@ pub(super) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
     has_checksums: bool,
-    buffer: Box<[u8]>,
+}
+
+/// Where datagrams are received; several sockets may use one in turn.
+pub(super) struct Buffer(Box<[u8]>);
+
+impl Buffer {
+    pub(super) fn new() -> Self {
+        Buffer(vec![0; RECEIVED_BYTES * BATCH_SIZE.min(8)].into_boxed_slice())
+    }
 }
 
 impl std::fmt::Debug for Socket {
@@ -39,8 +48,44 @@ impl Socket {
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         enlarge(&socket, &state);
         socket.set_nonblocking(true)?;
-        let buffer = vec![0; RECEIVED_BYTES * BATCH_SIZE.min(8)].into_boxed_slice();
-        Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums, buffer })
+        Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums })
+    }
+
+    /// Another socket at the same address and port, to which the kernel gives what comes from a peer on this way, and nothing else.
+    ///
+    /// This one is bound before it may share its port, so that another program with this port is noticed.
+    #[cfg(target_os = "linux")]
+    pub(super) fn connected(&self, route: &Route) -> io::Result<Self> {
+        use std::os::fd::AsRawFd as _;
+
+        use nix::sys::socket::sockopt::ReusePort;
+        use nix::sys::socket::{
+            AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, SockaddrLike, bind, setsockopt, socket,
+        };
+        let own = self.local_addr()?;
+        let local = SocketAddr::new(route.local.unwrap_or_else(|| own.ip()), own.port());
+        setsockopt(&self.io, ReusePort, &true)?;
+        let (family, address): (_, &dyn SockaddrLike) = match local {
+            SocketAddr::V4(v4) => (AddressFamily::Inet, &SockaddrIn::from(v4)),
+            SocketAddr::V6(v6) => (AddressFamily::Inet6, &SockaddrIn6::from(v6)),
+        };
+        let descriptor = socket(family, SockType::Datagram, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+        setsockopt(&descriptor, ReusePort, &true)?;
+        bind(descriptor.as_raw_fd(), address)?;
+        let socket = std::net::UdpSocket::from(descriptor);
+        if !self.has_checksums {
+            leave_out_checksums(&socket, local.is_ipv6())?;
+        }
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // What the kernel gives was said when the first socket was opened.
+        let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), BUFFER_BYTES);
+        socket.connect(route.remote)?;
+        Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums: self.has_checksums })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn connected(&self, _route: &Route) -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux gives a peer's datagrams to a socket of its own"))
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -52,8 +97,8 @@ impl Socket {
         if self.has_checksums { self.state.max_gso_segments() } else { 1 }
     }
 
-    pub(super) async fn readable(&self) -> io::Result<()> {
-        self.io.readable().await
+    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_recv_ready(cx)
     }
 
     pub(super) async fn writable(&self) -> io::Result<()> {
@@ -74,10 +119,13 @@ impl Socket {
 
     /// Takes what has arrived, each datagram with a memory of its own: a piece that waits for others pins no more than itself. `false`
     /// if there is nothing.
-    pub(super) fn try_receive(&mut self, mut take: impl FnMut(Route, Ecn, BytesMut)) -> io::Result<bool> {
+    pub(super) fn try_receive(
+        &self,
+        buffer: &mut Buffer,
+        mut take: impl FnMut(Route, Ecn, BytesMut),
+    ) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
-        let mut slices: Vec<IoSliceMut<'_>> =
-            self.buffer.chunks_exact_mut(RECEIVED_BYTES).map(IoSliceMut::new).collect();
+        let mut slices: Vec<IoSliceMut<'_>> = buffer.0.chunks_exact_mut(RECEIVED_BYTES).map(IoSliceMut::new).collect();
         let (io, state) = (&self.io, &self.state);
         let received = io.try_io(Interest::READABLE, || state.recv(UdpSockRef::from(io), &mut slices, &mut metas));
         let count = match received {

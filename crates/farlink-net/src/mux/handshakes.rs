@@ -20,11 +20,15 @@ use super::{Batch, Mux, OpenError, Route, Trust};
 const MOST_AGREEMENTS: u32 = 100;
 pub(super) const MOST_GIVEN: usize = 64;
 
-/// How many initiations have cost key agreements in the present second.
+/// Resets in a second: who has restarted tells so many peers within a round trip, and a flood of strays costs no more answers.
+pub(super) const MOST_RESETS: u32 = 1000;
+
+/// How many initiations have cost key agreements in the present second, and how many resets were answered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
     pub(super) since: Time,
     agreements: u32,
+    resets: u32,
 }
 
 impl Load {
@@ -38,9 +42,16 @@ impl Load {
         self.agreements >= MOST_AGREEMENTS
     }
 
+    /// Whether one more reset may be sent.
+    pub(super) fn takes_reset(&mut self, now: Time) -> bool {
+        self.renew(now);
+        self.resets += 1;
+        self.resets <= MOST_RESETS
+    }
+
     fn renew(&mut self, now: Time) {
         if now >= self.since + Time::from_secs(1) {
-            *self = Load { since: now, agreements: 0 };
+            *self = Load { since: now, agreements: 0, resets: 0 };
         }
     }
 }

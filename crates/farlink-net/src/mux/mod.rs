@@ -227,6 +227,8 @@ pub struct Mux {
     given: VecDeque<(Route, Vec<u8>)>,
     resets: VecDeque<(Route, u32)>,
     events: VecDeque<(ConnectionId, Event)>,
+    /// Sessions whose proven route has changed.
+    paths: VecDeque<(u32, Option<Route>)>,
     is_told_readable: BTreeSet<ConnectionId>,
     random: OsRandom,
     moved: OriginShift,
@@ -279,6 +281,7 @@ impl Mux {
             given: VecDeque::new(),
             resets: VecDeque::new(),
             events: VecDeque::new(),
+            paths: VecDeque::new(),
             is_told_readable: BTreeSet::new(),
             random: OsRandom,
             moved: OriginShift::default(),
@@ -398,7 +401,7 @@ impl Mux {
                     self.on_packet(now, session, route, ecn, first, bytes);
                     self.touch(session);
                 } else {
-                    self.on_stray(route, session, bytes);
+                    self.on_stray(now, route, session, bytes);
                 }
             }
             Kind::Early => self.counts.stray += 1, // only behind its hello `[O23]`
@@ -413,6 +416,12 @@ impl Mux {
             self.is_told_readable.remove(&next.0);
         }
         Some(next)
+    }
+
+    /// The next session, by a number, whose route to a peer that has shown that it receives there is another one; `None` as a route if
+    /// there is none any more. A host may give such a peer a socket of its own.
+    pub fn poll_path(&mut self) -> Option<(u32, Option<Route>)> {
+        self.paths.pop_front()
     }
 
     /// When [`poll_transmit`](Self::poll_transmit) has something to do.
@@ -508,9 +517,10 @@ impl Mux {
     }
 
     /// A packet of a session that this side does not know: perhaps it has restarted. `[Y11]`
-    fn on_stray(&mut self, route: Route, id: u32, bytes: usize) {
+    fn on_stray(&mut self, now: Time, route: Route, id: u32, bytes: usize) {
         self.counts.stray += 1;
-        if bytes > RESET_BYTES && self.resets.len() < MOST_RESETS && !self.resets.iter().any(|it| it.1 == id) {
+        let has_room = self.resets.len() < MOST_WAITING_RESETS && !self.resets.iter().any(|it| it.1 == id);
+        if bytes > RESET_BYTES && has_room && self.load.takes_reset(now) {
             self.resets.push_back((route, id));
         }
     }
@@ -547,6 +557,9 @@ impl Mux {
     fn remove(&mut self, id: u32, why: Abort) {
         let Some(session) = self.sessions.remove(&id) else { return };
         debug!(parent: &session.span, ?why, "the session is over");
+        if session.told.is_some() {
+            self.paths.push_back((id, None));
+        }
         for place in session.connections.places() {
             self.events.push_back((ConnectionId { session: id, place }, Event::Aborted(why)));
         }
@@ -561,7 +574,7 @@ impl Mux {
 
 /// Bytes of the packet of a reset, and how many wait to be sent.
 const RESET_BYTES: usize = OUTER_BYTES + 4 + MAC_BYTES;
-const MOST_RESETS: usize = 64;
+const MOST_WAITING_RESETS: usize = 64;
 
 #[cfg(test)]
 mod tests;

@@ -62,6 +62,11 @@ impl Mux {
     pub(super) fn take_events(&mut self, id: u32) -> bool {
         let Some(session) = self.sessions.get_mut(&id) else { return false };
         self.agenda.has_told(id);
+        let proven = session.proven();
+        if proven != session.told {
+            session.told = proven;
+            self.paths.push_back((id, proven));
+        }
         while let Some((place, event)) = session.connections.poll_event() {
             if matches!(event, Event::Connected | Event::Closed | Event::Aborted(_)) {
                 debug!(parent: &session.span, ?place, ?event);

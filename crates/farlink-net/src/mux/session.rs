@@ -76,6 +76,8 @@ pub(super) struct Session {
     held: Option<Ready>,
     /// What is told of this session.
     pub(super) span: Span,
+    /// The proven route that was told last.
+    pub(super) told: Option<Route>,
 }
 
 /// A question to an address that has to be proven.
@@ -146,6 +148,7 @@ impl Session {
             renewals,
             held: None,
             span: span(own_id, &peer, &route),
+            told: None,
         }
     }
 
@@ -189,6 +192,7 @@ impl Session {
             renewals,
             held: None,
             span: span(own_id, &peer, &route),
+            told: None,
         }
     }
 
@@ -444,6 +448,12 @@ impl Session {
             Ready::Message(message) => self.sealer.seal_message(&message.encode(), behind).ok().map(drop),
             Ready::Hello => Some(()),
         }
+    }
+
+    /// The route, if the peer has shown that it receives there.
+    pub(super) fn proven(&self) -> Option<Route> {
+        let is_proven = self.budget == Budget::Proven && self.hello.is_none() && self.initiator.is_none();
+        is_proven.then_some(self.route)
     }
 
     /// Whether the peer has not yet shown that it has the keys of this session.

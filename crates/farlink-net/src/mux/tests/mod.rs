@@ -285,6 +285,29 @@ fn a_restarted_host_ends_what_it_has_forgotten_within_a_round_trip() {
     assert!(net.read == content(1000), "{} bytes", net.read.len());
 }
 
+/// Strays of a stranger, all of other sessions.
+#[test]
+fn a_flood_of_strays_gets_few_answers() {
+    let mut net = Net::new(0.0, 1);
+    let header = |id| OuterHeader {
+        kind: Kind::Sealed,
+        key_phase: farlink_core::wire::aerotp::sealed::KeyPhase::default(),
+        parity_words: 0,
+        content_bytes: 64,
+        connection_id: id,
+        number: 0,
+    };
+    let mut answers = 0;
+    for id in 1..=20_000_u32 {
+        let datagram = [&header(id).encode()[..], &[0; 64]].concat();
+        net.hosts[1].receive(net.now, Route::to(address(9)), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+        let mut out = [0; 100];
+        answers += u32::from(net.hosts[1].poll_transmit(net.now, 1, &mut out).is_some());
+    }
+    assert_eq!(answers, handshakes::MOST_RESETS);
+    assert_eq!(net.hosts[1].counts().stray, 20_000);
+}
+
 #[test]
 fn a_forged_reset_ends_nothing() {
     let mut net = Net::new(0.0, 1);
@@ -316,6 +339,31 @@ fn a_peer_that_moves_is_followed() {
     }
     net.run_for(30);
     assert!(net.read == content(300_000), "{}", net.read.len());
+}
+
+/// A host is told where its peers are proven to be, so that it may give them sockets of their own.
+#[test]
+fn proven_routes_are_told() {
+    let mut net = Net::new(0.0, 1);
+    let told = |net: &mut Net, host: usize| {
+        std::iter::from_fn(|| net.hosts[host].poll_path())
+            .map(|(_, route)| route.map(|it| it.remote))
+            .collect::<Vec<_>>()
+    };
+    let id = net.connect();
+    net.write(id, &content(10_000));
+    net.run_until(net.now + DELAY + Time::from_millis(20));
+    assert_eq!(told(&mut net, 1), [], "a hello proves nothing: it may be a recorded one");
+    net.run_for(2);
+    assert_eq!((told(&mut net, 0), told(&mut net, 1)), (vec![Some(address(1))], vec![Some(address(0))]));
+
+    net.addresses[0] = address(7);
+    net.write(id, &content(10_000));
+    net.run_for(2);
+    assert_eq!((told(&mut net, 0), told(&mut net, 1)), (vec![], vec![None, Some(address(7))]));
+    net.hosts[0].close(net.now, id);
+    net.run_for(400);
+    assert_eq!((told(&mut net, 0), told(&mut net, 1)), (vec![None], vec![None]));
 }
 
 #[test]
