@@ -12,20 +12,18 @@ import datetime
 import hashlib
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import page
-from kernel_paths import FAR, KernelPath, Place, Samples, UnusableError, check_machine, output_of, remove_leftovers
+from kernel_paths import FAR, KernelPath, Place, Samples, check_machine, remove_leftovers
+from measuring import build, commit, finish_or_quit, keep_line, kept_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,12 +196,9 @@ class Runs:
         self.commit = commit()
         self.found: dict[str, Measured] = {}
         self.stopped = threading.Event()
-        if KEPT.exists():
-            for line in KEPT.read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError):  # the last line of a program that was killed
-                    kept = json.loads(line)
-                    flows = [Flow(**flow) for flow in kept["measured"].pop("flows")]
-                    self.found[kept["key"]] = Measured(flows, **kept["measured"])
+        for kept in kept_lines(KEPT):
+            flows = [Flow(**flow) for flow in kept["measured"].pop("flows")]
+            self.found[kept["key"]] = Measured(flows, **kept["measured"])
 
     def of(self, run: Run, seeds: Sequence[int]) -> list[Measured]:
         """What was measured of a run."""
@@ -213,16 +208,13 @@ class Runs:
         """Measure the runs that are missing; an interrupt ends those under way and removes their namespaces."""
         missing = {run.key(self.identity, seed): (run, seed) for run, seed in wanted}
         missing = {key: one for key, one in missing.items() if key not in self.found}
-        KEPT.parent.mkdir(exist_ok=True)
-        with KEPT.open("a", encoding="utf-8") as file, ThreadPoolExecutor(parallel) as pool:
+        with ThreadPoolExecutor(parallel) as pool:
             futures = {pool.submit(self._undisturbed, run, seed): (key, run, seed) for key, (run, seed) in missing.items()}
             try:
                 for done, future in enumerate(as_completed(futures), 1):
                     key, run, seed = futures[future]
                     measured = self.found[key] = future.result()
-                    kept = {"key": key, "run": f"{run}, seed {seed}", "measured": asdict(measured)}
-                    file.write(json.dumps(kept) + "\n")
-                    file.flush()
+                    keep_line(KEPT, {"key": key, "run": f"{run}, seed {seed}", "measured": asdict(measured)})
                     goodput = ", ".join(f"{flow.goodput_bps / 1e6:.2f}" for flow in measured.flows)
                     print(f"{done} of {len(missing)}: {run}, seed {seed}: {goodput} Mb/s", flush=True)
             except BaseException:
@@ -307,14 +299,6 @@ def relayed_count(relayed: Samples, port: int, span: tuple[float, float], count:
     """By how much a count of the relay has grown, of the flow to a port."""
     flows = {flow for line in relayed.lines for flow in line["there"] if flow.split()[-1] == f"{port}"}
     return sum(relayed.between(*span, "there", flow, count) for flow in flows)
-
-
-def commit() -> str:
-    """The commit that was measured, with a plus sign if the sources differ from it."""
-    git = ("git", "-C", str(page.ROOT))
-    commit = output_of(*git, "rev-parse", "--short=12", "HEAD").strip()
-    is_changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "crates"], check=False).returncode != 0
-    return f"{commit}+" if is_changed else commit
 
 
 def wishes(runs: Runs, seeds: Sequence[int]) -> Iterator[Wish]:
@@ -431,22 +415,6 @@ def picture(found: list[Wish]) -> Figure:
     return figure
 
 
-def quit_for(what: str, remedy: str) -> NoReturn:
-    """End with an error."""
-    print(f"error: {what}\nhint: {remedy}", file=sys.stderr)
-    raise SystemExit(2)
-
-
-def build(*names: str) -> None:
-    """Build examples."""
-    examples = [word for name in names for word in ("--example", name)]
-    done = subprocess.run(
-        ["cargo", "build", "--release", "--quiet", "-p", "farlink-core", *examples], cwd=page.ROOT, check=False
-    )
-    if done.returncode != 0:
-        quit_for("the examples of farlink-core cannot be built", "see above")
-
-
 def main() -> None:
     """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -455,16 +423,7 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, choices=range(1, 17), default=4, help="runs at the same time (%(default)s)")
     parser.add_argument("--short", action="store_true", help="ten seconds of one cell, as JSON")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        measure(arguments)
-    except UnusableError as error:
-        quit_for(str(error), error.remedy)
-    except RuntimeError as error:
-        quit_for(str(error), "the same command goes on with what is missing")
-    except KeyboardInterrupt:
-        print("\nInterrupted; the same command goes on.", file=sys.stderr)
-        raise SystemExit(130) from None
+    finish_or_quit(lambda: measure(arguments))
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -472,7 +431,7 @@ def measure(arguments: argparse.Namespace) -> None:
     check_machine()
     remove_leftovers()
     if arguments.programs is None:
-        build("aerotp_udp", "relay")
+        build("farlink-core", "aerotp_udp", "relay")
     runs = Runs((arguments.programs or PROGRAMS).resolve())
     if arguments.short:
         print(json.dumps(asdict(runs.once(SHORT.runs[0], seed=1, span_s=(3, 10)))))

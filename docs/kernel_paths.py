@@ -133,6 +133,12 @@ def remove_leftovers() -> None:
             output_of("ip", "netns", "del", name)
 
 
+def cpu_s(process: subprocess.Popen[bytes]) -> float:
+    """Processor time that a running program has used, with its threads."""
+    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def output_of(*command: str) -> str:
     """Output of a command that succeeds."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -232,8 +238,7 @@ class KernelPath:
 
     def cpu_s(self, name: str) -> float:
         """Processor time that a running program has used, with its threads."""
-        stat = Path(f"/proc/{self._started[name].pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_s(self._started[name])
 
     def cut(self) -> None:
         """Drop all packets of both ways before the relay, silently, until `mend`; those that are within it still arrive."""

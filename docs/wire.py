@@ -11,12 +11,10 @@ import argparse
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
 from itertools import pairwise
@@ -24,8 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import page
-from aerotp_kernel import FLOW, PROGRAMS, TCP_PORT, build, commit, quit_for, relayed_count
-from kernel_paths import CONTROLS, FAR, KernelPath, Place, Samples, UnusableError, check_machine, remove_leftovers
+from aerotp_kernel import FLOW, PROGRAMS, TCP_PORT, relayed_count
+from kernel_paths import CONTROLS, FAR, KernelPath, Place, Samples, check_machine, remove_leftovers
+from measuring import build, commit, finish_or_quit, keep_line, kept_lines
 
 from farlink import _core
 
@@ -41,6 +40,8 @@ RATE_BPS, ROUND_TRIP_S, PACKET_BYTES = 10e6, 0.5, 1500
 QUEUE_PACKETS = 417
 # IPv4 and UDP, the outer header and the tag, and a segment's own header in its sealed form: `docs/aerotp.md`, [O22].
 HEADER_BYTES = 28 + 14 + 16 + 18
+# With --damaged-links.
+PARITY_BYTES = 64
 LOSSES = (0.0, 1e-3, 1e-2, 5e-2, 1e-1)
 # Wanted of friendly rates by loss, as in `aerotp_neighbours.py`.
 FRIENDLY = {0.0: 0.80, 1e-3: 0.3, 1e-2: 0.3, 5e-2: 0.85, 1e-1: 0.85}
@@ -62,6 +63,7 @@ class Cell:
     wanted: float | None = None
     has_outage: bool = False
     is_file: bool = False
+    damaged_links: bool = False
 
     @property
     def is_farlink(self) -> bool:
@@ -71,11 +73,14 @@ class Cell:
     def key(self, programs: str) -> str:
         """Names it among those that are kept."""
         program = programs if self.is_farlink else ""
-        words = json.dumps([program, asdict(self.place), self.control, self.has_outage, self.is_file])
+        words = json.dumps(
+            [program, asdict(self.place), self.control, self.has_outage, self.is_file, *[True][: self.damaged_links]]
+        )
         return hashlib.sha256(words.encode()).hexdigest()[:24]
 
     def __str__(self) -> str:
-        return f"{self.place.name}, loss {self.place.loss:g}: {self.control}"
+        links = " with --damaged-links" if self.damaged_links else ""
+        return f"{self.place.name}, loss {self.place.loss:g}: {self.control}{links}"
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,7 @@ def cells() -> list[Cell]:
         Cell(place("outage of 30 s"), "rate", has_outage=True),
         Cell(place("20 ms of jitter that reorders", options=bad), "rate", is_file=True),
         Cell(place("the same, 2 % damaged", options=f"{bad} {damage}"), "rate", is_file=True),
+        Cell(place("2 % damaged", options=damage), "rate", is_file=True, damaged_links=True),
         *(Cell(place("plain", loss), "friendly", wanted) for loss, wanted in FRIENDLY.items()),
         *(Cell(place("plain", loss), control) for control in CONTROLS for loss in LOSSES),
     ]
@@ -141,11 +147,8 @@ class Runs:
         parts = [Path(_core.__file__)] + ([programs / "relay"] if (programs / "relay").exists() else [])
         self.identity = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
         self.found: dict[str, Measured] = {}
-        if KEPT.exists():
-            for line in KEPT.read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError):  # the last line of a program that was killed
-                    kept = json.loads(line)
-                    self.found[kept["key"]] = Measured(**kept["measured"])
+        for kept in kept_lines(KEPT):
+            self.found[kept["key"]] = Measured(**kept["measured"])
 
     def of(self, cell: Cell) -> Measured | None:
         """What was measured of a cell."""
@@ -153,28 +156,26 @@ class Runs:
 
     def measure(self, wanted: Sequence[Cell]) -> None:
         """Measure the cells that are missing, one after the other."""
-        KEPT.parent.mkdir(exist_ok=True)
         missing = [cell for cell in wanted if self.of(cell) is None]
         for done, cell in enumerate(missing, 1):
             with KernelPath(cell.place, self.programs, seed=1) as path:
                 measured = _farlink(cell, path) if cell.is_farlink else _tcp(cell, path)
             key = cell.key(self.identity)
             self.found[key] = measured
-            with KEPT.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": key, "cell": str(cell), "measured": asdict(measured)}) + "\n")
+            keep_line(KEPT, {"key": key, "cell": str(cell), "measured": asdict(measured)})
             print(f"{done} of {len(missing)}: {cell}: {measured.goodput_bps / 1e6:.3f} Mb/s", flush=True)
 
 
 def _farlink(cell: Cell, path: KernelPath) -> Measured:
     """Measure `farlink send` to `farlink receive`."""
-    _keys(path.folder)
+    make_keys(path.folder)
     content = path.folder / "content"
     if cell.is_file:
         content.write_bytes(os.urandom(FILE_BYTES))
     else:
         content.touch()
         os.truncate(content, LONG_BYTES)
-    size = ("--packet-bytes", f"{PACKET_BYTES}")
+    size = ("--packet-bytes", f"{PACKET_BYTES}", *["--damaged-links"][: cell.damaged_links])
     (path.folder / "in").mkdir()
     path.start(path.far, *CLI, "receive", "in", "--listen", FAR, *size, "--once", "--keys", "shore", name="receiver")
     watched = path.start(path.far, sys.executable, WATCH, "out", path.folder / "in", name="watch")
@@ -206,7 +207,7 @@ def _farlink(cell: Cell, path: KernelPath) -> Measured:
     is_equal = None
     if cell.is_file:
         there = path.folder / "in" / "content"
-        is_equal = there.exists() and _sha256(there) == _sha256(content)
+        is_equal = there.exists() and sha256_of(there) == sha256_of(content)
     load = os.getloadavg()[0]
     path.stop()
     arrived = Samples(watched).lines
@@ -274,7 +275,7 @@ def _counted(path: KernelPath, port: int, span_s: tuple[float, float]) -> dict[s
     }
 
 
-def _keys(folder: Path) -> None:
+def make_keys(folder: Path) -> None:
     """Make the keys of two hosts that trust each other."""
 
     def farlink(*words: str) -> str:
@@ -285,7 +286,8 @@ def _keys(folder: Path) -> None:
     farlink("trust", ship, "ship", "--keys", "shore")
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -348,17 +350,20 @@ def file_table(runs: Runs) -> str:
     for cell in cells():
         if not cell.is_file or (measured := runs.of(cell)) is None:
             continue
-        needed, gone = needed_packets(measured, FILE_BYTES), measured.lost + measured.damaged + measured.dropped
-        row = [cell.place.name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}"]
+        parity = PARITY_BYTES if cell.damaged_links else 0
+        needed = needed_packets(measured, FILE_BYTES, parity)
+        gone = measured.lost + measured.damaged + measured.dropped
+        name = cell.place.name + (", `--damaged-links`" if cell.damaged_links else "")
+        row = [name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}"]
         row += [f"{measured.sent:,}", f"{needed:,.0f}", f"{gone:,}", f"{measured.sent - needed:,.0f}"]
         rows.append([*row, "" if gone == 0 else f"{(measured.sent - needed) / gone:.2f}"])
     head = ["path", "SHA-256 equal", "Mb/s", "sent", "needed", "lost or damaged", "not needed", "not needed / lost or damaged"]
     return page.table(head, rows, "llr")
 
 
-def needed_packets(measured: Measured, content_bytes: float) -> float:
+def needed_packets(measured: Measured, content_bytes: float, parity_bytes: int = 0) -> float:
     """Packets for content, each as long as the longest that came by."""
-    return content_bytes / (measured.longest_bytes - HEADER_BYTES)
+    return content_bytes / (measured.longest_bytes - HEADER_BYTES - parity_bytes)
 
 
 def curves(runs: Runs) -> Figure:
@@ -425,7 +430,7 @@ def measure(arguments: argparse.Namespace) -> None:
         check_machine()
         remove_leftovers()
         if arguments.programs is None:
-            build("relay")
+            build("farlink-core", "relay")
     runs = Runs(programs)
     if not arguments.page:
         runs.measure([cell for cell in cells() if arguments.only in str(cell)])
@@ -440,16 +445,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="WORDS", help="measure cells with these words in their names")
     parser.add_argument("--page", action="store_true", help="measure nothing, and write the page from what is there")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        measure(arguments)
-    except UnusableError as error:
-        quit_for(str(error), error.remedy)
-    except RuntimeError as error:
-        quit_for(str(error), "the same command goes on with what is missing")
-    except KeyboardInterrupt:
-        print("\nInterrupted; the same command goes on.", file=sys.stderr)
-        raise SystemExit(130) from None
+    finish_or_quit(lambda: measure(arguments))
 
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
@@ -26,9 +24,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import page
-from aerotp_kernel import PROGRAMS, commit, quit_for
-from kernel_paths import MEMORY, PREFIX, UnusableError, check_machine, output_of, remove_leftovers
-from wire import CLI, _keys, _sha256
+from aerotp_kernel import PROGRAMS
+from kernel_paths import MEMORY, PREFIX, check_machine, cpu_s, output_of, remove_leftovers
+from measuring import build, commit, finish_or_quit, keep_line, kept_lines
+from wire import CLI, make_keys, sha256_of
+from wire_watch import content_bytes
 
 from farlink import _core
 
@@ -90,8 +90,7 @@ class Host:
 
     def cpu_s(self, name: str) -> float:
         """Processor time that a running program has used, with its threads."""
-        stat = Path(f"/proc/{self.running[name].pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_s(self.running[name])
 
     def memory_bytes(self, name: str) -> int:
         """Resident memory of a running program."""
@@ -132,19 +131,10 @@ class Kills:
     took_s: float = 0.0
 
 
-def _content_bytes(folder: Path) -> int:
-    sizes = [0]
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # it has got its name since
-            if path.is_file() and path.suffix != ".log":
-                sizes.append(path.stat().st_size)
-    return max(sizes)
-
-
 def flood(kind: str, programs: Path) -> Flood:
     """Flood a receiver that takes a file."""
     with Host() as host:
-        _keys(host.folder)
+        make_keys(host.folder)
         (host.folder / "content").write_bytes(os.urandom(int(RATE_BPS / 8 * (FLOOD_S + ALONE_S + 60))))
         (host.folder / "in").mkdir()
         host.start("receiver", *CLI, "receive", "in", "--listen", LISTEN, "--keys", "shore")
@@ -183,7 +173,7 @@ def _span(host: Host, seconds: float) -> dict[str, float]:
     """Rates within a span: content, datagrams, processor time of the receiver; its memory at most."""
 
     def counts() -> tuple[float, float, float, float]:
-        return time.monotonic(), _content_bytes(host.folder / "in") * 8, host.arrived(), host.cpu_s("receiver")
+        return time.monotonic(), content_bytes(host.folder / "in") * 8, host.arrived(), host.cpu_s("receiver")
 
     before, memory = counts(), 0
     while time.monotonic() < before[0] + seconds:
@@ -206,7 +196,7 @@ def kills(*, has_steps: bool, count: int) -> Kills:
         return draw.choice((-CLOCK_STEP_S, 0, CLOCK_STEP_S)) if has_steps else 0.0
 
     with Host() as host:
-        _keys(host.folder)
+        make_keys(host.folder)
         source, target = host.folder / "content", host.folder / "in"
 
         def start(name: str) -> None:
@@ -239,7 +229,7 @@ def kills(*, has_steps: bool, count: int) -> Kills:
             host.running["receiver"].send_signal(signal.SIGINT)
             host.running["receiver"].wait(timeout=30)
             transfers += 1
-            sums = [{path.name: _sha256(path) for path in folder.rglob("*") if path.is_file()} for folder in (source, target)]
+            sums = [{path.name: sha256_of(path) for path in folder.rglob("*") if path.is_file()} for folder in (source, target)]
             there = {name: value for name, value in sums[1].items() if name in sums[0]}
             equal += there == sums[0]
             died_so_far = sum(died.values())
@@ -254,21 +244,14 @@ class Parts:
         """Read those of this build."""
         self.identity = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:24]
         self.found: dict[str, dict[str, Any]] = {}
-        if KEPT.exists():
-            for line in KEPT.read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError):  # the last line of a program that was killed
-                    kept = json.loads(line)
-                    if kept["identity"] == self.identity:
-                        self.found[kept["part"]] = kept
+        self.found.update((kept["part"], kept) for kept in kept_lines(KEPT) if kept["identity"] == self.identity)
 
     def keep(self, part: str, measured: Flood | Kills) -> None:
         """Append a part."""
-        KEPT.parent.mkdir(exist_ok=True)
         about = {"identity": self.identity, "part": part, "commit": commit(), "date": date.today().isoformat()}
         kept = {**about, "load": os.getloadavg()[0], "measured": asdict(measured)}
         self.found[part] = kept
-        with KEPT.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(kept) + "\n")
+        keep_line(KEPT, kept)
 
     def measure(self, programs: Path, count: int) -> None:
         """Measure what is missing."""
@@ -341,25 +324,19 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=KILLS, help="how many (%(default)s)")
     parser.add_argument("--page", action="store_true", help="measure nothing, and write the page from what is there")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    finish_or_quit(lambda: measure(arguments))
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Do what the command line asks for."""
     parts = Parts()
-    try:
-        if not arguments.page:
-            check_machine()
-            remove_leftovers()
-            if arguments.programs is None:
-                command = ["cargo", "build", "--release", "--quiet", "-p", "farlink-net", "--example", "flood"]
-                if subprocess.run(command, cwd=page.ROOT, check=False).returncode != 0:
-                    quit_for("the example flood cannot be built", "see above")
-            parts.measure((arguments.programs or PROGRAMS).resolve(), arguments.kills)
-        write_page(parts)
-    except UnusableError as error:
-        quit_for(str(error), error.remedy)
-    except RuntimeError as error:
-        quit_for(str(error), "the same command goes on with what is missing")
-    except KeyboardInterrupt:
-        print("\nInterrupted; the same command goes on.", file=sys.stderr)
-        raise SystemExit(130) from None
+    if not arguments.page:
+        check_machine()
+        remove_leftovers()
+        if arguments.programs is None:
+            build("farlink-net", "flood")
+        parts.measure((arguments.programs or PROGRAMS).resolve(), arguments.kills)
+    write_page(parts)
 
 
 if __name__ == "__main__":
