@@ -119,6 +119,7 @@ def connect_stream(
     psk: str | None = None,
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
+    damaged_links: bool = False,
     patience_s: float = 60.0,
 ) -> NetConnection: ...
 def listen_for_streams(
@@ -129,6 +130,7 @@ def listen_for_streams(
     psk: str | None = None,
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
+    damaged_links: bool = False,
     patience_s: float = 60.0,
 ) -> NetListener: ...
 

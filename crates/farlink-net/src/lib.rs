@@ -10,8 +10,10 @@ pub mod fuzzing;
 mod io;
 pub mod mux;
 pub mod seal;
+mod settings;
 pub mod state;
 pub mod streams;
 pub mod transfer;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};
+pub use settings::PathSettings;

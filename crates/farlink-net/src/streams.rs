@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use farlink_core::protocol::aerotp::AcceptorLimits;
-use farlink_core::units::{BitRate, PositiveSeconds};
+use farlink_core::units::PositiveSeconds;
 
 use crate::io::{Connection, Endpoint, EndpointConfig};
-use crate::mux::{MuxConfig, Trust};
-use crate::seal::{PresharedKey, PublicKey};
+use crate::mux::Trust;
+use crate::seal::PublicKey;
+use crate::settings::{PathSettings, own_address};
 use crate::state::StateFolder;
-use crate::transfer::{TransferError, own_address, with_rate};
+use crate::transfer::TransferError;
 
 /// Within the patience an idle peer is asked so often, and after this many seconds at the latest.
 const QUESTIONS: f64 = 6.0;
@@ -21,32 +22,21 @@ const MOST_IDLE_S: f64 = 60.0;
 pub struct StreamSettings {
     /// The port within the session. [`transfer`](crate::transfer) uses port 1.
     pub port: u16,
-    /// The rate, headers included. By default it is learnt.
-    pub rate: Option<BitRate>,
-    /// A key that both sides share.
-    pub shared: PresharedKey,
-    /// The longest packet, headers of IP and UDP included, in bytes.
-    pub packet_bytes: u16,
+    /// What packets are like.
+    pub path: PathSettings,
     /// How long a silent peer is waited for, 1 s at least.
     pub patience: Duration,
 }
 
 impl StreamSettings {
     fn endpoint(&self, folder: &StateFolder, trust: Trust) -> Result<EndpointConfig, TransferError> {
-        let mux = MuxConfig {
-            trust,
-            shared: self.shared.clone(),
-            packet_bytes: self.packet_bytes,
-            ..MuxConfig::new(folder.key()?)
-        };
-        let mut config = EndpointConfig::new(mux);
+        let mut config = self.path.endpoint(folder, trust)?;
         // Values that no connection can have are refused with its configuration.
         let patience = PositiveSeconds::new(self.patience.as_secs_f64().clamp(1.0, 1e7));
         config.connection.give_up_after_s = patience.expect("it is within the range");
         // An idle peer is asked so often that the loss of some questions or answers ends nothing.
         let idle = (config.connection.give_up_after_s.time().as_secs_f64() / QUESTIONS).min(MOST_IDLE_S);
         config.connection.keep_alive_s = Some(PositiveSeconds::new(idle).expect("it is within the range"));
-        config.connection = with_rate(config.connection, self.rate);
         Ok(config)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use farlink_core::BitRate;
+use farlink_net::PathSettings;
 use farlink_net::files::{Progress, ReceiveOptions, SendOptions, SpecialFiles, Summary};
 use farlink_net::seal::{NoKey, PresharedKey, PublicKey};
 use farlink_net::state::{StateError, StateFolder};
@@ -59,7 +60,7 @@ pub(crate) fn key(text: &str) -> PyResult<PublicKey> {
     text.parse().map_err(|error: NoKey| raised(&format!("{text:?}: {error}"), 2))
 }
 
-pub(crate) fn shared(text: Option<&str>) -> PyResult<PresharedKey> {
+fn shared(text: Option<&str>) -> PyResult<PresharedKey> {
     // Its text is never shown.
     text.map_or_else(|| Ok(PresharedKey::default()), str::parse)
         .map_err(|error: NoKey| raised(&format!("the pre-shared key: {error}"), 2))
@@ -70,9 +71,15 @@ pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
         .map_err(|_| raised(&format!("{text:?} is no address with a port; write for example 127.0.0.1:47470"), 2))
 }
 
-pub(crate) fn bit_rate(rate_bps: Option<f64>) -> PyResult<Option<BitRate>> {
+pub(crate) fn path_settings(
+    rate_bps: Option<f64>,
+    psk: Option<&str>,
+    packet_bytes: u16,
+    damaged_links: bool,
+) -> PyResult<PathSettings> {
     let rate = rate_bps.map(BitRate::new).transpose();
-    rate.map_err(|error| raised(&format!("the rate: {error}; give it in bit/s, for example 10e6"), 2))
+    let rate = rate.map_err(|error| raised(&format!("the rate: {error}; give it in bit/s, for example 10e6"), 2))?;
+    Ok(PathSettings { rate, shared: shared(psk)?, packet_bytes, damaged_links })
 }
 
 pub(crate) fn patience(patience_s: f64) -> PyResult<Duration> {
@@ -146,10 +153,7 @@ pub(crate) fn send_files(
     let settings = SendSettings {
         peer: key(peer)?,
         address: address(to)?,
-        rate: bit_rate(rate_bps)?,
-        shared: shared(psk)?,
-        packet_bytes,
-        damaged_links,
+        path: path_settings(rate_bps, psk, packet_bytes, damaged_links)?,
         options: SendOptions { special: if refuse_special { SpecialFiles::Refuse } else { SpecialFiles::Skip } },
         patience: patience(patience_s)?,
     };
@@ -186,9 +190,7 @@ pub(crate) fn receive_files(
     let folder = folder(keys)?;
     let settings = ReceiveSettings {
         listen: address(listen)?,
-        shared: shared(psk)?,
-        packet_bytes,
-        damaged_links,
+        path: path_settings(None, psk, packet_bytes, damaged_links)?,
         options: ReceiveOptions { overwrite, ..ReceiveOptions::default() },
         by_host,
         once,

@@ -10,7 +10,8 @@ from farlink.net.addresses import UDP_PORT
 from farlink.net.files import Event, Summary, receive_files, send_files
 from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
 from farlink.net.log import show_log
-from farlink.net.streams import STREAM_PORT, Connection, Listener, Opening, Statistics, connect, listen
+from farlink.net.opening import STREAM_PORT, Opening, connect, listen
+from farlink.net.streams import Connection, Listener, Statistics
 
 __all__ = [
     "STREAM_PORT",

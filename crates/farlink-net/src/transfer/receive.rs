@@ -11,23 +11,19 @@ use tokio::task::JoinSet;
 
 use crate::files::{self, FilesError, Progress, ReceiveOptions, Summary};
 use crate::io::{Connection, Endpoint};
-use crate::mux::{MuxConfig, Trust};
-use crate::seal::PresharedKey;
+use crate::mux::Trust;
+use crate::settings::PathSettings;
 use crate::state::{StateFolder, Trusted};
 
-use super::{FILES_PORT, LAST_WORDS, TransferError, endpoint_config};
+use super::{FILES_PORT, LAST_WORDS, TransferError};
 
 /// Where files come in, and how.
 #[derive(Clone, Debug)]
 pub struct ReceiveSettings {
     /// The address of the socket.
     pub listen: SocketAddr,
-    /// A key that both sides share.
-    pub shared: PresharedKey,
-    /// The longest packet, headers of IP and UDP included, in bytes.
-    pub packet_bytes: u16,
-    /// Whether the link delivers damaged packets, to be corrected ([`for_damaged_links`](crate::EndpointConfig::for_damaged_links)).
-    pub damaged_links: bool,
+    /// What packets are like.
+    pub path: PathSettings,
     /// What is taken.
     pub options: ReceiveOptions,
     /// Whether each host has a folder of its own, by its name, below the folder of files.
@@ -62,14 +58,9 @@ pub async fn receive(
     mut tell: impl FnMut(Received),
 ) -> Result<(), TransferError> {
     let trusted = Arc::new(folder.trusted()?);
-    let mux = MuxConfig {
-        trust: Trust::Keys(trusted.keys()),
-        shared: settings.shared.clone(),
-        packet_bytes: settings.packet_bytes,
-        ..MuxConfig::new(folder.key()?)
-    };
+    let config = settings.path.endpoint(folder, Trust::Keys(trusted.keys()))?;
     let counters = Box::new(folder.counters_to_answer()?);
-    let endpoint = Endpoint::bind(settings.listen, endpoint_config(mux, settings.damaged_links), counters)?;
+    let endpoint = Endpoint::bind(settings.listen, config, counters)?;
     endpoint.listen(FILES_PORT, AcceptorLimits::default())?;
     tell(Received::Listening(endpoint.local_addr()));
 

@@ -1,18 +1,19 @@
 //! Sends files to a host.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farlink_core::units::{BitRate, PositiveSeconds};
+use farlink_core::units::PositiveSeconds;
 
 use crate::files::{self, FilesError, Progress, SendOptions, Summary};
 use crate::io::Endpoint;
-use crate::mux::MuxConfig;
-use crate::seal::{PresharedKey, PublicKey};
+use crate::mux::Trust;
+use crate::seal::PublicKey;
+use crate::settings::{PathSettings, own_address};
 use crate::state::StateFolder;
 
-use super::{FILES_PORT, LAST_WORDS, TransferError, endpoint_config, with_rate};
+use super::{FILES_PORT, LAST_WORDS, TransferError};
 
 /// Where files go, and how.
 #[derive(Clone, Debug)]
@@ -21,14 +22,8 @@ pub struct SendSettings {
     pub peer: PublicKey,
     /// Where it is.
     pub address: SocketAddr,
-    /// The rate, headers included. By default it is learnt.
-    pub rate: Option<BitRate>,
-    /// A key that both sides share.
-    pub shared: PresharedKey,
-    /// The longest packet, headers of IP and UDP included, in bytes.
-    pub packet_bytes: u16,
-    /// Whether the link delivers damaged packets, to be corrected ([`for_damaged_links`](crate::EndpointConfig::for_damaged_links)).
-    pub damaged_links: bool,
+    /// What packets are like.
+    pub path: PathSettings,
     /// What is sent.
     pub options: SendOptions,
     /// How long an answer is waited for, 1 s at least. After a failure of the network it is tried again as long as files make progress
@@ -51,19 +46,13 @@ pub async fn send(
     settings: &SendSettings,
     mut progress: impl FnMut(Progress),
 ) -> Result<Summary, TransferError> {
-    let mux = MuxConfig {
-        shared: settings.shared.clone(),
-        packet_bytes: settings.packet_bytes,
-        ..MuxConfig::new(folder.key()?)
-    };
+    let mut config = settings.path.endpoint(folder, Trust::Keys([].into()))?;
     // Before anything is sent: a name that was mistyped is found at once, also when nobody answers.
     for path in paths {
         std::fs::symlink_metadata(path).map_err(|error| FilesError::local("send", path, error))?;
     }
-    let mut config = endpoint_config(mux, settings.damaged_links);
     config.connection.give_up_after_s =
         PositiveSeconds::new(settings.patience.as_secs_f64().max(1.0)).expect("durations are finite");
-    config.connection = with_rate(config.connection, settings.rate);
     let endpoint = Endpoint::bind(own_address(settings.address), config, Box::new(folder.counters_to_send()?))?;
 
     let (mut carried, mut until) = (0, tokio::time::Instant::now() + settings.patience);
@@ -93,15 +82,5 @@ pub async fn send(
         }
         tracing::info!(%error, "trying again");
         tokio::time::sleep(PAUSE).await;
-    }
-}
-
-/// Any port, on the interface that leads there: to this machine, no other can send anything to it.
-pub(crate) fn own_address(peer: SocketAddr) -> SocketAddr {
-    match (peer, peer.ip().is_loopback()) {
-        (SocketAddr::V4(_), true) => (Ipv4Addr::LOCALHOST, 0).into(),
-        (SocketAddr::V4(_), false) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        (SocketAddr::V6(_), true) => (Ipv6Addr::LOCALHOST, 0).into(),
-        (SocketAddr::V6(_), false) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     }
 }
