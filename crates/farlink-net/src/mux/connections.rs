@@ -156,10 +156,6 @@ impl Connections {
         opened.chain(accepted.flat_map(|acceptor| acceptor.handles().filter_map(|handle| acceptor.get(handle))))
     }
 
-    pub(super) fn address_changed(&mut self) {
-        self.each(Connection::address_changed);
-    }
-
     fn each(&mut self, mut change: impl FnMut(&mut Connection<Bytes>)) {
         for (&port, opened) in &mut self.opened {
             change(&mut opened.connection);

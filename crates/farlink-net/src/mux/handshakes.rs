@@ -77,7 +77,7 @@ impl Mux {
         self.asked.insert(code, own_id);
         let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(peer), self.moved);
         let mut session = Session::calling((own_id, code), *peer, route, begun, &initiation, sizes);
-        session.last_opened = now;
+        (session.last_opened, session.began) = (now, now);
         debug!(parent: &session.span, "handshake begun");
         self.sessions.insert(own_id, session);
         Ok(own_id)

@@ -13,6 +13,7 @@ mod renewal;
 mod route;
 mod service;
 mod session;
+mod silence;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -496,6 +497,7 @@ impl Mux {
             self.counts.unusable += 1;
             return;
         };
+        session.on_segment(now);
         // A mark in either header is a mark. `[L14]`
         let ecn = if ecn == Ecn::Congestion { ecn } else { arrived.outside.ecn };
         let rx = Rx { ecn, integrity: arrived.integrity };

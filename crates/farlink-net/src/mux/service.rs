@@ -69,7 +69,7 @@ impl Mux {
         }
         while let Some((place, event)) = session.connections.poll_event() {
             if matches!(event, Event::Connected | Event::Closed | Event::Aborted(_)) {
-                debug!(parent: &session.span, ?place, ?event);
+                debug!(parent: &session.span, ?place, ?event, "connection");
             }
             if let Event::RateLowered(rate_bps) = event {
                 warn!(

@@ -22,9 +22,10 @@ use crate::seal::{PublicKey, SealingKey};
 
 use super::connections::Connections;
 use super::message::Message;
-use super::path_mtu::{PathMtu, PathProbe};
+use super::path_mtu::{BASE_BYTES, PathMtu};
 use super::renewal::Renewals;
 use super::route::{Budget, Route, UDP_BYTES};
+use super::silence::Silence;
 
 /// Bytes of the packet of an initiation, and of a response.
 pub(super) const INITIATION_BYTES: usize = OUTER_BYTES + INITIATION_CONTENT_BYTES;
@@ -37,6 +38,8 @@ const CHALLENGE_INTERVAL: Time = Time::from_millis(250);
 /// How long an answer may take: before a round trip is known, and at least.
 const FIRST_TIMEOUT: Time = Time::from_secs(1);
 const LEAST_TIMEOUT: Time = Time::from_millis(200);
+/// The number of probes whose answers tell nothing.
+const NOBODYS: u64 = 0;
 /// A packet is full if it is shorter than the longest by no more than this: codes and data are cut to their own lengths.
 const NEARLY: usize = 32;
 
@@ -72,6 +75,9 @@ pub(super) struct Session {
     pub(super) last_opened: Time,
     path_mtu: PathMtu,
     renewals: Renewals,
+    silence: Silence,
+    /// When this side first sent what the peer answers with its keys.
+    pub(super) began: Time,
     /// A segment that did not fit into the last batch.
     held: Option<Ready>,
     /// What is told of this session.
@@ -146,6 +152,8 @@ impl Session {
             last_opened: Time::ZERO,
             path_mtu,
             renewals,
+            silence: Silence::new(),
+            began: Time::ZERO,
             held: None,
             span: span(own_id, &peer, &route),
             told: None,
@@ -190,6 +198,8 @@ impl Session {
             last_opened: now,
             path_mtu,
             renewals,
+            silence: Silence::new(),
+            began: now,
             held: None,
             span: span(own_id, &peer, &route),
             told: None,
@@ -214,6 +224,7 @@ impl Session {
         (self.peer_id, self.reset_token) = (Some(response.connection_id), Some(response.reset_token));
         self.algorithm = response.algorithm;
         self.renewals.begin(now);
+        self.silence.set_round_trip(now.since(self.began));
         let number = self.sealer.next_number();
         self.sealer =
             Sealer::starting_at(number, Kind::Sealed, keys.sending, KeyPhase::default(), response.connection_id);
@@ -277,6 +288,7 @@ impl Session {
             // What opened was sealed with the response's keys, so the peer receives at this address. `[Y4]`
             (self.hello, self.is_hello_due) = (None, false);
             self.budget = Budget::Proven;
+            self.silence.set_round_trip(now.since(self.began));
             debug!("the peer has the keys");
             self.follow_path_mtu(now);
         }
@@ -297,9 +309,13 @@ impl Session {
         self.budget = Budget::NONE;
         self.budget.on_received(bytes);
         self.challenge = Some(Challenge { number: challenge(), again: now });
-        self.connections.address_changed();
         self.path_mtu.begin_again();
         self.follow_path_mtu(now);
+    }
+
+    /// A segment of a connection has come.
+    pub(super) fn on_segment(&mut self, now: Time) {
+        self.silence.on_segment(now);
     }
 
     /// A message of the session has come over the present route.
@@ -346,6 +362,9 @@ impl Session {
         if self.path_mtu.handle_timeout(now, settled, in_flight) {
             self.follow_path_mtu(now);
         }
+        if self.silence.is_over(now) && !self.connections.is_idle() {
+            self.say(self.probe(NOBODYS, BASE_BYTES));
+        }
         if let Some(question) = self.renewals.handle_timeout(now, &self.sealer) {
             self.say(Message::Renew(question));
         }
@@ -361,6 +380,7 @@ impl Session {
             .min(self.early_until)
             .min(self.path_mtu.due())
             .min(self.renewals.poll_timeout())
+            .min(self.silence.due())
     }
 
     /// Writes the next datagram to `out`, if there is one and, in a batch, if it is like those before.
@@ -402,13 +422,10 @@ impl Session {
         if now >= self.path_mtu.due() {
             let timeout = timeout_of(&self.connections);
             let [first, second] = self.path_mtu.next_probes(now, timeout);
-            let message = |probe: PathProbe| {
-                let around = self.route.ip_bytes() + UDP_BYTES + OUTER_BYTES + TAG_BYTES;
-                Message::Probe { number: probe.number, content_bytes: probe.bytes - around as u16 }
-            };
-            self.messages.extend(second.map(message));
-            if let Some(probe) = first {
-                return Some(Ready::Message(message(probe)));
+            let [first, second] = [first, second].map(|probe| probe.map(|it| self.probe(it.number, it.bytes)));
+            self.messages.extend(second);
+            if let Some(first) = first {
+                return Some(Ready::Message(first));
             }
         }
         if let Some((outside, transmit)) = self.connections.poll_transmit(now) {
@@ -419,6 +436,12 @@ impl Session {
             return Some(Ready::Segment(outside, transmit));
         }
         std::mem::take(&mut self.is_hello_due).then_some(Ready::Hello)
+    }
+
+    /// A probe in a packet of so many bytes with all headers.
+    fn probe(&self, number: u64, packet_bytes: u16) -> Message {
+        let around = self.route.ip_bytes() + UDP_BYTES + OUTER_BYTES + TAG_BYTES;
+        Message::Probe { number, content_bytes: packet_bytes - around as u16 }
     }
 
     /// Bytes of the datagram, and its mark.
@@ -475,6 +498,8 @@ impl Session {
         }
         self.path_mtu.move_origin(by.time());
         self.renewals.move_origin(by.time());
+        self.silence.move_origin(by.time());
+        self.began = move_time(self.began);
         self.connections.move_origin(by);
     }
 }

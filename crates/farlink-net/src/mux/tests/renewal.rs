@@ -58,13 +58,11 @@ fn idle_sessions_ask_for_no_keys() {
     let mut net = net(0.0, 1, Time::from_secs(5));
     let id = net.connect();
     net.write(id, b"once");
-    net.run_for(3);
+    net.run_for(30); // at first each side shows where it is `[Y20]`
     let sent = net.sent;
     net.run_for(100);
-    let keep_alives = 2 * 100 / 15;
-    assert!(net.sent[0] - sent[0] <= keep_alives, "{sent:?} {:?}", net.sent);
-    let phases = phases(&net, 1);
-    assert!(phases.len() <= 20, "{phases:?}");
+    assert_eq!(net.sent, sent);
+    assert_eq!((phases(&net, 0), phases(&net, 1)), (vec![0], vec![0]));
 }
 
 /// A round trip of a minute: eight of them pass before keys are renewed.
