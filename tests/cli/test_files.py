@@ -121,7 +121,7 @@ def test_strangers_and_wrong_keys_get_no_answer(farlink, hosts, tmp_path):
         assert not (tmp_path / "in" / "note").exists()
 
 
-def test_a_link_that_damages_packets(farlink, hosts, tmp_path):
+def test_files_go_without_checksums_and_with_parity(farlink, hosts, tmp_path):
     tree(tmp_path / "data")
     ship, shore = hosts
     with receiving("in", "--listen", "127.0.0.1:0", "--once", "--damaged-links", "--keys", shore, cwd=tmp_path) as (

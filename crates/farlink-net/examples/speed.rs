@@ -1,6 +1,7 @@
-//! How fast one stream is over the loopback interface, sealed: `speed BYTES [RATE_BPS] [PACKET_BYTES]`.
+//! How fast one stream is over the loopback interface, sealed: `speed BYTES [RATE_BPS [PACKET_BYTES [damaged]]]`.
 //!
-//! Prints Gb/s and the CPU time of the process for each byte, both sides together. Without a rate the rate is learnt.
+//! Prints Gb/s and the CPU time of the process for each byte, both sides together. Without a rate the rate is learnt. With `damaged` as for
+//! links that damage packets: without UDP's checksum, one by one, with parity.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
@@ -12,9 +13,10 @@ use farlink_net::seal::{PublicKey, StaticKey};
 use farlink_net::{Endpoint, EndpointConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-fn endpoint(key: &StaticKey, peer: PublicKey, rate: Option<f64>, packet_bytes: u16) -> Endpoint {
+fn endpoint(key: &StaticKey, peer: PublicKey, rate: Option<f64>, packet_bytes: u16, damaged_links: bool) -> Endpoint {
     let mux = MuxConfig { trust: Trust::Keys([peer].into()), packet_bytes, ..MuxConfig::new(key.clone()) };
-    let mut config = EndpointConfig::new(mux);
+    let config = EndpointConfig::new(mux);
+    let mut config = if damaged_links { config.for_damaged_links() } else { config };
     if let Some(rate) = rate {
         config.connection.rate_bps = Some(BitRate::new(rate).expect("a rate is positive"));
         config.connection.rate_control = Some(RateControl::Fixed);
@@ -26,11 +28,15 @@ fn endpoint(key: &StaticKey, peer: PublicKey, rate: Option<f64>, packet_bytes: u
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "it measures time")]
 async fn main() {
-    let arguments: Vec<f64> = std::env::args().skip(1).map(|it| it.parse().expect("arguments are numbers")).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let damaged_links = words.last().is_some_and(|word| word == "damaged");
+    let numbers = words.iter().filter(|word| *word != "damaged");
+    let arguments: Vec<f64> = numbers.map(|it| it.parse().expect("arguments are numbers")).collect();
     let bytes = arguments.first().copied().unwrap_or(1e8) as usize;
     let (rate, packet_bytes) = (arguments.get(1).copied(), arguments.get(2).map_or(1500, |bytes| *bytes as u16));
     let keys = [StaticKey::generate(), StaticKey::generate()];
-    let [a, b] = [(0, 1), (1, 0)].map(|(own, peer)| endpoint(&keys[own], keys[peer].public(), rate, packet_bytes));
+    let [a, b] = [(0, 1), (1, 0)]
+        .map(|(own, peer)| endpoint(&keys[own], keys[peer].public(), rate, packet_bytes, damaged_links));
     b.listen(1, AcceptorLimits::default()).expect("the configuration has connections");
 
     let (peer, address) = (b.public_key(), b.local_addr());

@@ -149,11 +149,11 @@ mod without_checksums {
     //! Options of Linux: no checksum over IPv4 (RFC 768), and over IPv6 neither sent nor asked for (RFC 6935).
 
     // Macros and a crate that the first macro uses.
-    use nix::{libc, setsockopt_impl, sockopt_impl};
+    use nix::{getsockopt_impl, libc, setsockopt_impl, sockopt_impl};
 
-    sockopt_impl!(OverIpv4, SetOnly, libc::SOL_SOCKET, libc::SO_NO_CHECK, bool);
-    sockopt_impl!(SentOverIpv6, SetOnly, libc::SOL_UDP, libc::UDP_NO_CHECK6_TX, bool);
-    sockopt_impl!(TakenOverIpv6, SetOnly, libc::SOL_UDP, libc::UDP_NO_CHECK6_RX, bool);
+    sockopt_impl!(OverIpv4, Both, libc::SOL_SOCKET, libc::SO_NO_CHECK, bool);
+    sockopt_impl!(SentOverIpv6, Both, libc::SOL_UDP, libc::UDP_NO_CHECK6_TX, bool);
+    sockopt_impl!(TakenOverIpv6, Both, libc::SOL_UDP, libc::UDP_NO_CHECK6_RX, bool);
 }
 
 #[cfg(target_os = "linux")]
@@ -210,5 +210,35 @@ fn from_codepoint(codepoint: Option<EcnCodepoint>) -> Ecn {
         Some(EcnCodepoint::Ect0) => Ecn::Capable0,
         Some(EcnCodepoint::Ect1) => Ecn::Capable1,
         Some(EcnCodepoint::Ce) => Ecn::Congestion,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use nix::sys::socket::getsockopt;
+
+    use super::without_checksums::{OverIpv4, SentOverIpv6, TakenOverIpv6};
+    use super::*;
+
+    /// Those of peers as well, and without checksums one datagram at a time.
+    #[tokio::test]
+    async fn sockets_leave_out_checksums_only_where_damage_is_wanted() {
+        for has_checksums in [true, false] {
+            for any in [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), (Ipv6Addr::LOCALHOST, 0).into()] {
+                let first = Socket::bind(any, has_checksums).unwrap();
+                let peer = std::net::UdpSocket::bind(any).unwrap();
+                let of_peer = first.connected(&Route::to(peer.local_addr().unwrap())).unwrap();
+                for socket in [first, of_peer] {
+                    assert_eq!(getsockopt(&socket.io, OverIpv4).unwrap(), !has_checksums);
+                    if any.is_ipv6() {
+                        assert_eq!(getsockopt(&socket.io, SentOverIpv6).unwrap(), !has_checksums);
+                        assert_eq!(getsockopt(&socket.io, TakenOverIpv6).unwrap(), !has_checksums);
+                    }
+                    assert_eq!(socket.most_datagrams() > 1, has_checksums);
+                }
+            }
+        }
     }
 }
