@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use farlink_core::agenda::Agenda;
+use farlink_core::endpoint::Probe;
 use farlink_core::event::Event;
 use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Connection, Handle, Segment};
 use farlink_core::rng::RandomSource;
@@ -11,21 +12,24 @@ use farlink_core::units::Count;
 use farlink_core::wire::aerotp::{Arrived, Outside};
 use farlink_core::{Endpoint, OriginShift, Rx, Stream, Time, Transmit};
 
-/// A connection within its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
-    /// This side opened it, at this port of its own.
-    Opened(u16),
-    /// The peer opened it, to this port.
-    Accepted(u16, Handle),
-}
+use super::place::Place;
+use super::rates::{RateIndex, Rates, TIMER_LATENESS};
 
 #[derive(Debug)]
 struct Opened {
     peer_port: u16,
     connection: Connection<Bytes>,
+    /// The rate that it shares with others.
+    rate: Option<RateIndex>,
     /// Whether its end was told. It still answers what the peer repeats.
     has_ended: bool,
+}
+
+/// Connections that the peer opens, to one port.
+#[derive(Debug)]
+struct Accepted {
+    acceptor: Acceptor<u16, Bytes>,
+    rate: Option<RateIndex>,
 }
 
 /// All connections of a session.
@@ -36,7 +40,8 @@ pub(super) struct Connections {
     agenda: Agenda<u16>,
     turn: u16,
     /// By own port; the peer is known by its port.
-    accepted: BTreeMap<u16, Acceptor<u16, Bytes>>,
+    accepted: BTreeMap<u16, Accepted>,
+    rates: Rates,
     next_port: u16,
     /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
     packet_bytes: Option<Count>,
@@ -45,8 +50,6 @@ pub(super) struct Connections {
     is_turn_of_accepted: bool,
 }
 
-/// Drivers wake up late by up to this. What was due meanwhile is sent at once, and no more, whatever the delay.
-const TIMER_LATENESS: Time = Time::from_millis(5);
 /// Ports of the side that began the session are even, those of the other odd. `[Y13]`
 const FIRST_PORT: u16 = 0xc000;
 
@@ -57,6 +60,7 @@ impl Connections {
             agenda: Agenda::default(),
             turn: 0,
             accepted: BTreeMap::new(),
+            rates: Rates::default(),
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
             moved,
@@ -80,13 +84,20 @@ impl Connections {
             }
         }
         self.next_port = after(port);
-        let mut connection = Connection::connect(config, random);
-        connection.set_timer_lateness(TIMER_LATENESS);
-        connection.move_origin(self.moved);
-        if let Some(bytes) = self.packet_bytes {
-            let _ = connection.set_packet_bytes(now, bytes);
+        if self.is_idle() {
+            self.rates.begin_anew();
         }
-        self.opened.insert(port, Opened { peer_port, connection, has_ended: false });
+        let rate = self.rates.of(config);
+        let mut connection = Connection::connect(config, random);
+        connection.move_origin(self.moved);
+        match rate {
+            Some(_) => connection.share_rate(),
+            None => connection.set_timer_lateness(TIMER_LATENESS),
+        }
+        if let Some(bytes) = self.packet_bytes {
+            lend(&mut self.rates, rate, &mut connection, |it| drop(it.set_packet_bytes(now, bytes)));
+        }
+        self.opened.insert(port, Opened { peer_port, connection, rate, has_ended: false });
         self.agenda.touch(port);
         Some(Place::Opened(port))
     }
@@ -106,7 +117,9 @@ impl Connections {
             if opened.peer_port != source {
                 return None;
             }
-            opened.connection.handle_packet(now, &arrived.segment, rx);
+            lend(&mut self.rates, opened.rate, &mut opened.connection, |it| {
+                it.handle_packet(now, &arrived.segment, rx);
+            });
             self.agenda.touch(destination);
             return Some(Place::Opened(destination));
         }
@@ -114,19 +127,38 @@ impl Connections {
             let (config, limits) = listening.get(&destination)?;
             let mut acceptor = Acceptor::new(config, *limits).ok()?;
             acceptor.move_origin(self.moved);
-            acceptor.set_timer_lateness(TIMER_LATENESS);
-            self.accepted.insert(destination, acceptor);
+            let rate = self.rates.of(config);
+            match rate {
+                Some(_) => acceptor.share_rate(),
+                None => acceptor.set_timer_lateness(TIMER_LATENESS),
+            }
+            self.accepted.insert(destination, Accepted { acceptor, rate });
         }
-        let acceptor = self.accepted.get_mut(&destination)?;
+        let Accepted { acceptor, rate } = self.accepted.get_mut(&destination)?;
         let newest = acceptor.newest();
-        let handle = acceptor.handle_packet(now, source, &arrived.segment, rx, random)?;
-        if let Some(bytes) = self.packet_bytes
-            && newest < Some(handle)
-            && let Some(connection) = acceptor.get_mut(handle)
-        {
-            let _ = connection.set_packet_bytes(now, bytes);
+        let segment = &arrived.segment;
+        let handle = match *rate {
+            Some(rate) => acceptor.handle_packet_at(self.rates.get_mut(rate), now, source, segment, rx, random),
+            None => acceptor.handle_packet(now, source, segment, rx, random),
+        }?;
+        if newest < Some(handle) {
+            self.on_accepted(now, destination, handle);
         }
         Some(Place::Accepted(destination, handle))
+    }
+
+    /// The peer has opened a connection.
+    fn on_accepted(&mut self, now: Time, port: u16, handle: Handle) {
+        let others = self.accepted.values().flat_map(|it| it.acceptor.handles()).nth(1);
+        if others.is_none() && self.opened.values().all(|opened| opened.has_ended) {
+            self.rates.begin_anew();
+        }
+        if let Some(bytes) = self.packet_bytes
+            && let Some(Accepted { acceptor, rate }) = self.accepted.get_mut(&port)
+            && let Some(connection) = acceptor.get_mut(handle)
+        {
+            lend(&mut self.rates, *rate, connection, |it| drop(it.set_packet_bytes(now, bytes)));
+        }
     }
 
     /// From now on packets may be this long. Erasure coding refuses longer packets than configured and stays as it is.
@@ -152,18 +184,21 @@ impl Connections {
 
     fn all(&self) -> impl Iterator<Item = &Connection<Bytes>> {
         let opened = self.opened.values().map(|opened| &opened.connection);
-        let accepted = self.accepted.values();
+        let accepted = self.accepted.values().map(|it| &it.acceptor);
         opened.chain(accepted.flat_map(|acceptor| acceptor.handles().filter_map(|handle| acceptor.get(handle))))
     }
 
     fn each(&mut self, mut change: impl FnMut(&mut Connection<Bytes>)) {
         for (&port, opened) in &mut self.opened {
-            change(&mut opened.connection);
+            lend(&mut self.rates, opened.rate, &mut opened.connection, &mut change);
             self.agenda.touch(port);
         }
-        for acceptor in self.accepted.values_mut() {
+        for Accepted { acceptor, rate } in self.accepted.values_mut() {
             let handles: Vec<_> = acceptor.handles().collect();
-            handles.into_iter().for_each(|handle| change(acceptor.get_mut(handle).expect("it was just listed")));
+            for handle in handles {
+                let connection = acceptor.get_mut(handle).expect("it was just listed");
+                lend(&mut self.rates, *rate, connection, &mut change);
+            }
         }
     }
 
@@ -174,7 +209,8 @@ impl Connections {
         while let Some(port) = self.agenda.take_due(now) {
             self.wake(now, port);
         }
-        for acceptor in self.accepted.values_mut().filter(|acceptor| is_due(acceptor.poll_timeout(), now)) {
+        let acceptors = self.accepted.values_mut().map(|it| &mut it.acceptor);
+        for acceptor in acceptors.filter(|acceptor| is_due(acceptor.poll_timeout(), now)) {
             acceptor.handle_timeout(now);
         }
     }
@@ -191,12 +227,12 @@ impl Connections {
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let touched = self.agenda.touched().filter_map(|port| self.opened.get(&port)?.connection.poll_timeout());
         let next = touched
-            .chain(self.accepted.values().filter_map(Acceptor::poll_timeout))
-            .fold(self.agenda.next_due(), Time::min);
+            .chain(self.accepted.values().filter_map(|it| it.acceptor.poll_timeout()))
+            .fold(self.agenda.next_due().min(self.rates.poll_timeout()), Time::min);
         (next != Time::NEVER).then_some(next)
     }
 
-    /// The next segment to send, with its ports. Connections that this side and that the peer opened take turns.
+    /// The next segment to send, with its ports: first what needs no common rate, as acknowledgements, then data in turn.
     pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
         for _ in 0..2 {
             self.is_turn_of_accepted = !self.is_turn_of_accepted;
@@ -205,7 +241,35 @@ impl Connections {
                 return out;
             }
         }
+        while let Some((rate, place)) = self.rates.next_turn(now) {
+            match self.transmit_at(now, rate, place) {
+                Some(out) => return Some(out),
+                None => self.rates.want_no_more(rate, place),
+            }
+        }
         None
+    }
+
+    /// The next segment of a connection that has the turn.
+    fn transmit_at(&mut self, now: Time, rate: RateIndex, place: Place) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
+        let common = self.rates.get_mut(rate);
+        match place {
+            Place::Opened(source) => {
+                let opened = self.opened.get_mut(&source)?;
+                let sent = common.lend(&mut opened.connection, |it| it.poll_transmit(now));
+                match sent {
+                    Some(_) => self.agenda.touch(source),
+                    None => self.agenda.settle(source, opened.connection.poll_timeout().unwrap_or(Time::NEVER)),
+                }
+                let transmit = sent?;
+                Some((Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit))
+            }
+            Place::Accepted(source, handle) => {
+                let acceptor = &mut self.accepted.get_mut(&source)?.acceptor;
+                let (destination, transmit) = acceptor.poll_transmit_at(common, now, handle)?;
+                Some((Outside { source, destination, ecn: transmit.ecn }, transmit))
+            }
+        }
     }
 
     fn transmit_opened(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
@@ -218,14 +282,24 @@ impl Connections {
                 self.turn = source;
                 return Some((Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit));
             }
-            self.agenda.settle(source, opened.connection.poll_timeout().unwrap_or(Time::NEVER));
+            let mut due = opened.connection.poll_timeout().unwrap_or(Time::NEVER);
+            match (opened.rate, opened.connection.wants_rate_at()) {
+                (Some(rate), at) if at <= now => self.rates.want(rate, Place::Opened(source)),
+                (_, at) => due = due.min(at),
+            }
+            self.agenda.settle(source, due);
         }
         None
     }
 
     fn transmit_accepted(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
-        self.accepted.iter_mut().find_map(|(&source, acceptor)| {
-            let (destination, transmit) = acceptor.poll_transmit(now)?;
+        self.accepted.iter_mut().find_map(|(&source, Accepted { acceptor, rate })| {
+            let sent = acceptor.poll_transmit(now);
+            for handle in acceptor.take_waiting() {
+                let rate = rate.expect("only those wait that share a rate");
+                self.rates.want(rate, Place::Accepted(source, handle));
+            }
+            let (destination, transmit) = sent?;
             Some((Outside { source, destination, ecn: transmit.ecn }, transmit))
         })
     }
@@ -240,9 +314,10 @@ impl Connections {
             self.agenda.has_told(port);
         }
         let mut accepted = self.accepted.iter_mut();
-        accepted.find_map(|(&port, acceptor)| {
-            acceptor.poll_event().map(|(handle, event)| (Place::Accepted(port, handle), event))
-        })
+        let told = accepted.find_map(|(&port, it)| {
+            it.acceptor.poll_event().map(|(handle, event)| (Place::Accepted(port, handle), event))
+        });
+        told.or_else(|| self.rates.take_lowered().map(|(place, rate_bps)| (place, Event::RateLowered(rate_bps))))
     }
 
     pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Connection<Bytes>> {
@@ -252,15 +327,26 @@ impl Connections {
                 self.agenda.touch(port);
                 Some(&mut opened.connection)
             }
-            Place::Accepted(port, handle) => self.accepted.get_mut(&port)?.get_mut(handle),
+            Place::Accepted(port, handle) => self.accepted.get_mut(&port)?.acceptor.get_mut(handle),
         }
     }
 
     pub(super) fn get(&self, place: Place) -> Option<&Connection<Bytes>> {
         match place {
             Place::Opened(port) => self.opened.get(&port).map(|opened| &opened.connection),
-            Place::Accepted(port, handle) => self.accepted.get(&port)?.get(handle),
+            Place::Accepted(port, handle) => self.accepted.get(&port)?.acceptor.get(handle),
         }
+    }
+
+    /// What a connection measures. A common rate is that of all its connections together.
+    pub(super) fn probe(&self, place: Place) -> Option<Probe> {
+        let probe = self.get(place)?.probe();
+        let rate = match place {
+            Place::Opened(port) => self.opened.get(&port)?.rate,
+            Place::Accepted(port, _) => self.accepted.get(&port)?.rate,
+        };
+        let pacing_bps = rate.map_or(probe.pacing_bps, |rate| self.rates.get(rate).bits_per_s());
+        Some(Probe { pacing_bps, ..probe })
     }
 
     /// The end of a connection was told. One that this side opened stays as long as it may have to answer; accepted ones are
@@ -281,21 +367,35 @@ impl Connections {
         let accepted = self
             .accepted
             .iter()
-            .flat_map(|(&port, acceptor)| acceptor.handles().map(move |handle| Place::Accepted(port, handle)));
+            .flat_map(|(&port, it)| it.acceptor.handles().map(move |handle| Place::Accepted(port, handle)));
         opened.chain(accepted).collect()
     }
 
     /// Whether there is none that has not ended.
     pub(super) fn is_idle(&self) -> bool {
         self.opened.values().all(|opened| opened.has_ended)
-            && self.accepted.values().all(|acceptor| acceptor.handles().next().is_none())
+            && self.accepted.values().all(|it| it.acceptor.handles().next().is_none())
     }
 
     pub(super) fn move_origin(&mut self, by: OriginShift) {
         self.moved += by;
         self.opened.values_mut().for_each(|opened| opened.connection.move_origin(by));
         self.agenda.move_origin(by);
-        self.accepted.values_mut().for_each(|acceptor| acceptor.move_origin(by));
+        self.accepted.values_mut().for_each(|it| it.acceptor.move_origin(by));
+        self.rates.move_origin(by);
+    }
+}
+
+/// Does something to a connection that has the rate meanwhile, if it shares one.
+fn lend<R>(
+    rates: &mut Rates,
+    rate: Option<RateIndex>,
+    connection: &mut Connection<Bytes>,
+    act: impl FnOnce(&mut Connection<Bytes>) -> R,
+) -> R {
+    match rate {
+        Some(rate) => rates.get_mut(rate).lend(connection, act),
+        None => act(connection),
     }
 }
 

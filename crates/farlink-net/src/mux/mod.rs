@@ -9,6 +9,8 @@ mod counters;
 mod handshakes;
 mod message;
 mod path_mtu;
+mod place;
+mod rates;
 mod renewal;
 mod route;
 mod service;
@@ -27,7 +29,7 @@ use farlink_core::event::{Abort, Event};
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
-use farlink_core::{ConfigError, Endpoint as _, OriginShift, Stream as _, Time};
+use farlink_core::{ConfigError, OriginShift, Stream as _, Time};
 use tracing::debug;
 
 use crate::seal::cookie::{CookieMaker, CookieSeal};
@@ -38,11 +40,11 @@ use crate::seal::{PresharedKey, PublicKey, StaticKey};
 pub use counters::{CounterStore, MemoryCounters};
 pub use route::Route;
 
-use connections::Place;
 use counters::Counters;
 use handshakes::Load;
 use message::Message;
 use path_mtu::BASE_BYTES;
+use place::Place;
 use renewal::Own;
 use route::{IPV6_BYTES, UDP_BYTES};
 use session::{INITIATION_BYTES, RESPONSE_BYTES, Session};
@@ -367,9 +369,9 @@ impl Mux {
 
     /// State of a connection; `None` once it has ended and its end was told.
     pub fn state(&self, id: ConnectionId) -> Option<ConnectionState> {
-        let connection = self.sessions.get(&id.session)?.connections.get(id.place)?;
-        let settled_bytes = connection.settled_bytes();
-        Some(ConnectionState { probe: connection.probe(), dropped: connection.dropped(), settled_bytes })
+        let connections = &self.sessions.get(&id.session)?.connections;
+        let (connection, probe) = (connections.get(id.place)?, connections.probe(id.place)?);
+        Some(ConnectionState { probe, dropped: connection.dropped(), settled_bytes: connection.settled_bytes() })
     }
 
     /// Who the peer of a connection is, and where; `None` once the session is over.

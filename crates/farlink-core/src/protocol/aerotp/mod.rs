@@ -55,6 +55,7 @@ pub use lifecycle::{Lifecycle, State};
 pub use mode::Mode;
 pub use mode_change::ModeChange;
 pub use open_loop::{AdaptiveFec, Erasure, Service};
+pub use rate::CommonRate;
 pub use rate_control::RateControl;
 pub use segment::{Edges, Flags, Mack, Repair, Segment};
 pub use side::Side;

@@ -17,6 +17,7 @@ use super::admission::Reset;
 use super::config::{AerotpConfig, Opens};
 use super::connection::{Connection, Dropped};
 use super::peer::Peer;
+use super::rate::CommonRate;
 use super::segment::Segment;
 
 /// How many connections an [`Acceptor`] keeps.
@@ -78,6 +79,9 @@ pub struct Acceptor<A, D> {
     timer_lateness: Time,
     /// By how much the origin of the clock has moved.
     moved: OriginShift,
+    /// Whether connections share a rate, and those that have come to want it.
+    shares_rate: bool,
+    waiting: Vec<Handle>,
     refused: Refused,
 }
 
@@ -96,6 +100,8 @@ impl<A: Copy + Ord, D: Payload> MoveOrigin for Acceptor<A, D> {
             turn: _,
             is_link_down: _,
             timer_lateness: _,
+            shares_rate: _,
+            waiting: _,
             refused: _,
         } = self;
         connections.values_mut().for_each(|accepted| accepted.move_origin(by));
@@ -171,6 +177,8 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
             is_link_down: false,
             timer_lateness: Time::ZERO,
             moved: OriginShift::default(),
+            shares_rate: false,
+            waiting: Vec::new(),
             refused: Refused::default(),
         })
     }
@@ -190,7 +198,51 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         rx: Rx,
         random: &mut dyn RandomSource,
     ) -> Option<Handle> {
-        self.route(now, from, segment, rx, random)
+        self.route(now, from, segment, rx, random, None)
+    }
+
+    /// Connections to come [share their rate](Connection::share_rate). Their owner then calls [`handle_packet_at`](Self::handle_packet_at)
+    /// in place of [`handle_packet`](Self::handle_packet), and after [`poll_transmit`](Self::poll_transmit) has nothing more, it asks
+    /// [`take_waiting`](Self::take_waiting), and for the data of these [`poll_transmit_at`](Self::poll_transmit_at). `[P21]`
+    pub fn share_rate(&mut self) {
+        self.shares_rate = true;
+    }
+
+    /// As [`handle_packet`](Self::handle_packet), for connections that share a rate.
+    pub fn handle_packet_at(
+        &mut self,
+        rate: &mut CommonRate,
+        now: Time,
+        from: A,
+        segment: &Segment<D>,
+        rx: Rx,
+        random: &mut dyn RandomSource,
+    ) -> Option<Handle> {
+        self.route(now, from, segment, rx, random, Some(rate))
+    }
+
+    /// The next segment of a connection that wants the rate, and where to.
+    pub fn poll_transmit_at(
+        &mut self,
+        rate: &mut CommonRate,
+        now: Time,
+        handle: Handle,
+    ) -> Option<(A, Transmit<Segment<D>>)> {
+        let accepted = self.connections.get_mut(&handle)?;
+        let sent = rate.lend(&mut accepted.connection, |it| it.poll_transmit(now));
+        match sent {
+            Some(_) => self.agenda.touch(handle),
+            None => {
+                let due = Self::timeout_of(&self.config, &accepted.connection);
+                self.agenda.settle(handle, due);
+            }
+        }
+        Some((accepted.address, sent?))
+    }
+
+    /// Connections that have come to want the rate that they share, each of them once.
+    pub fn take_waiting(&mut self) -> impl Iterator<Item = Handle> + '_ {
+        self.waiting.drain(..)
     }
 
     /// Advice from the link that all connections use.
@@ -246,10 +298,22 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
                 self.turn = handle;
                 return Some(out);
             }
-            let due = self.connections.get(&handle).map_or(Time::NEVER, |it| self.timeout_of(&it.connection));
-            self.agenda.settle(handle, due);
+            self.settle(now, handle);
         }
         None
+    }
+
+    /// A connection has nothing more to send that needs no common rate.
+    fn settle(&mut self, now: Time, handle: Handle) {
+        let mut due = Time::NEVER;
+        if let Some(Accepted { connection, .. }) = self.connections.get(&handle) {
+            due = Self::timeout_of(&self.config, connection);
+            match connection.wants_rate_at() {
+                at if at <= now => self.waiting.push(handle),
+                at => due = due.min(at),
+            }
+        }
+        self.agenda.settle(handle, due);
     }
 
     /// The next thing to tell an application.
@@ -267,7 +331,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     /// When to call [`handle_timeout`](Self::handle_timeout).
     pub fn poll_timeout(&self) -> Option<Time> {
         let touched = self.agenda.touched().filter_map(|handle| self.connections.get(&handle));
-        let touched = touched.map(|it| self.timeout_of(&it.connection)).min();
+        let touched = touched.map(|it| Self::timeout_of(&self.config, &it.connection)).min();
         let past = self.past.first().map(|(until, _)| *until);
         let next = touched.into_iter().chain(past).fold(self.agenda.next_due(), Time::min);
         (next != Time::NEVER).then_some(next)

@@ -9,8 +9,10 @@ use crate::rng::RandomSource;
 use crate::time::Time;
 
 use super::super::admission::{Reset, Screened, Verdict, judge, screen};
+use super::super::config::AerotpConfig;
 use super::super::connection::{Arrival, Connection};
 use super::super::peer::Peer;
+use super::super::rate::CommonRate;
 use super::super::segment::{Flags, Segment};
 use super::{Accepted, Acceptor, Handle, Last};
 
@@ -27,6 +29,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         segment: &Segment<D>,
         rx: Rx,
         random: &mut dyn RandomSource,
+        rate: Option<&mut CommonRate>,
     ) -> Option<Handle> {
         let present = match self.addresses.get(&from) {
             Some(&Last::Kept(handle)) => Some(handle),
@@ -34,7 +37,11 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         };
         if let Some((handle, it)) = present.and_then(|handle| Some((handle, self.connections.get_mut(&handle)?))) {
             self.agenda.touch(handle);
-            if it.connection.handle(now, segment, rx) == Arrival::Done {
+            let arrival = match rate {
+                Some(rate) => rate.lend(&mut it.connection, |it| it.handle(now, segment, rx)),
+                None => it.connection.handle(now, segment, rx),
+            };
+            if arrival == Arrival::Done {
                 return match it.connection.take_successor() {
                     Some((opening, rx)) => self.open(now, from, &opening, rx, random),
                     None => Some(handle),
@@ -114,6 +121,9 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         connection.set_timer_lateness(self.timer_lateness);
         if self.is_link_down {
             connection.set_link_down();
+        }
+        if self.shares_rate {
+            connection.share_rate();
         }
         connection.open(now, segment, rx);
         let handle = Handle(self.next);
@@ -203,13 +213,13 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     }
 
     /// When a connection has something to do.
-    pub(super) fn timeout_of(&self, connection: &Connection<D>) -> Time {
+    pub(super) fn timeout_of(config: &AerotpConfig, connection: &Connection<D>) -> Time {
         if connection.is_closed() {
             return connection.remembered_until();
         }
         let own = connection.poll_timeout().unwrap_or(Time::NEVER);
         if connection.is_half_open() {
-            own.min(connection.last_received() + self.config.give_up_after_s.time())
+            own.min(connection.last_received() + config.give_up_after_s.time())
         } else {
             own
         }

@@ -16,7 +16,7 @@ use crate::protocol::aerotp::mack_fields::MackFields;
 use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::parity::Parity;
 use crate::protocol::aerotp::peer::Peer;
-use crate::protocol::aerotp::rate::Answer;
+use crate::protocol::aerotp::rate::{Answer, Told};
 use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repair, Segment};
 
 impl<D: Payload> Connection<D> {
@@ -35,7 +35,8 @@ impl<D: Payload> Connection<D> {
                     outcomes.is_wanted = self.rate.wants_outcomes();
                     self.rate.on_outcomes(now, outcomes);
                 }
-                let answer = Answer { echo, round_trip, waited, held, marked: mack.marked, arrived_bytes, has_gaps };
+                let Told { marked, arrived_bytes } = self.rate.add(&mut self.told, mack.marked, arrived_bytes);
+                let answer = Answer { echo, round_trip, waited, held, marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
                 let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());
                 self.window_requests.on_window(now, u64::from(mack.window), left, rate);

@@ -11,6 +11,7 @@ mod model;
 mod origin;
 mod outbound;
 mod proof;
+mod shared_rate;
 mod switching;
 
 use std::ops::AddAssign;
@@ -31,7 +32,7 @@ use super::mode::Mode;
 use super::open_loop::Estimate;
 use super::packet_size::PacketSize;
 use super::peer::{HighWaterMarks, Peer};
-use super::rate::Rate;
+use super::rate::{Rate, Told};
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::way_back::WayBack;
@@ -61,6 +62,8 @@ pub struct Connection<D> {
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
+    /// What the peer's MACKs have told for the rate.
+    told: Told,
     /// The queue of the peer's MACKs, once some came, and the pace of the own ones. `[M2]`
     way_back: Option<Box<WayBack>>,
     mack_pacer: Pacer,
@@ -197,6 +200,7 @@ impl<D: Payload> Connection<D> {
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
+            told: Told::default(),
             way_back: None,
             mack_pacer: Pacer::default(),
             window_requests: WindowRequests::default(),

@@ -9,6 +9,7 @@
 mod arrivals;
 mod breaker;
 mod burst;
+mod common;
 mod floor;
 mod gate;
 mod learnt;
@@ -32,6 +33,7 @@ use super::packet_size::PacketSize;
 use super::rate_control::RateControl;
 use breaker::Breaker;
 use burst::SPACING;
+pub use common::CommonRate;
 use learnt::Learnt;
 use outcomes::Outcome;
 pub(super) use outcomes::{Outcomes, ReportTimes};
@@ -44,9 +46,20 @@ pub(super) struct Rate {
     control: Control,
     /// Limits a rate whose reports do not come, in modes without acknowledgements.
     silence: Option<Box<Silence>>,
+    /// What the peer has told so far, of all connections that send at this rate.
+    told: Told,
 }
 
-instants! { Rate: pacer, control, silence }
+instants! { Rate: pacer, control, silence; fixed: told }
+
+/// What the MACKs of a peer have told so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// Congestion marks; wraps.
+    pub(super) marked: u16,
+    /// Bytes of the stream that have arrived.
+    pub(super) arrived_bytes: u64,
+}
 
 /// What sets the pacer's rate.
 #[derive(Clone, Debug)]
@@ -102,7 +115,30 @@ impl Rate {
             (Some(RateControl::Fixed | RateControl::None) | None, _) => Control::None,
         };
         let silence = config.has_rate_reports().then(|| Box::new(Silence::new(config)));
-        Rate { pacer, control, silence }
+        Rate { pacer, control, silence, told: Told::default() }
+    }
+
+    /// In place of a rate that connections share, while another one has it: no data may be sent. `[P21]`
+    fn lent() -> Self {
+        let mut pacer = Pacer::new(None);
+        pacer.hold_until(Time::NEVER);
+        Rate { pacer, control: Control::None, silence: None, told: Told::default() }
+    }
+
+    /// Whether another connection has it.
+    pub(super) fn is_lent(&self) -> bool {
+        self.pacer.next() == Time::NEVER
+    }
+
+    /// Adds what a MACK tells a connection: marks and bytes so far. `before` is what the connection knew, and becomes what it knows.
+    pub(super) fn add(&mut self, before: &mut Told, marked: u16, arrived_bytes: u64) -> Told {
+        let now = Told { marked, arrived_bytes };
+        let before = std::mem::replace(before, now);
+        self.told.marked = self.told.marked.wrapping_add(now.marked.wrapping_sub(before.marked));
+        // Less than before, if an older MACK has overtaken that one.
+        let more = now.arrived_bytes.wrapping_sub(before.arrived_bytes);
+        self.told.arrived_bytes = self.told.arrived_bytes.wrapping_add(more);
+        self.told
     }
 
     /// A segment of `bytes` bytes on the wire is sent, with data or without.

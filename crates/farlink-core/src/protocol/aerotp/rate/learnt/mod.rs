@@ -221,6 +221,11 @@ impl Learnt {
         self.wire_share = wire_share(size);
     }
 
+    /// Whether an answer to the first burst is to be requested now.
+    pub(super) fn is_asking(&self) -> bool {
+        self.burst.as_ref().is_some_and(|burst| burst.is_question_due())
+    }
+
     /// The rate on the wire.
     #[inline]
     pub(super) fn bytes_per_s(&self) -> f64 {

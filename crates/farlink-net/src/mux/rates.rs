@@ -1,0 +1,107 @@
+//! The rate that the connections of a session share, and whose turn it is. `[Y21]`
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use farlink_core::protocol::aerotp::{AerotpConfig, CommonRate};
+use farlink_core::{OriginShift, Time};
+
+use super::place::Place;
+
+/// Drivers wake up late by up to this. What was due meanwhile is sent at once, and no more, whatever the delay.
+pub(super) const TIMER_LATENESS: Time = Time::from_millis(5);
+
+/// One rate for all connections with the same settings: nearly always a single one.
+#[derive(Debug, Default)]
+pub(super) struct Rates {
+    rates: Vec<Turns>,
+}
+
+/// Which of them a connection sends at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RateIndex(usize);
+
+#[derive(Debug)]
+struct Turns {
+    rate: CommonRate,
+    config: AerotpConfig,
+    /// Connections that want it, and the one that had it last.
+    waiting: BTreeSet<Place>,
+    last: Option<Place>,
+}
+
+impl Rates {
+    /// The rate of connections with this configuration; `None` for those that have a rate each.
+    pub(super) fn of(&mut self, config: &AerotpConfig) -> Option<RateIndex> {
+        if let Some(known) = self.rates.iter().position(|it| it.rate.serves(config)) {
+            return Some(RateIndex(known));
+        }
+        let rate = begin(config)?;
+        self.rates.push(Turns { rate, config: config.clone(), waiting: BTreeSet::new(), last: None });
+        Some(RateIndex(self.rates.len() - 1))
+    }
+
+    pub(super) fn get(&self, rate: RateIndex) -> &CommonRate {
+        &self.rates[rate.0].rate
+    }
+
+    pub(super) fn get_mut(&mut self, rate: RateIndex) -> &mut CommonRate {
+        &mut self.rates[rate.0].rate
+    }
+
+    /// No connection has used them for a while: what was learnt of the path may be out of date.
+    pub(super) fn begin_anew(&mut self) {
+        for turns in &mut self.rates {
+            turns.rate = begin(&turns.config).unwrap_or_else(|| unreachable!("it was made of the same configuration"));
+        }
+    }
+
+    /// A connection has something to send.
+    pub(super) fn want(&mut self, rate: RateIndex, place: Place) {
+        self.rates[rate.0].waiting.insert(place);
+    }
+
+    /// It has nothing more to send.
+    pub(super) fn want_no_more(&mut self, rate: RateIndex, place: Place) {
+        let turns = &mut self.rates[rate.0];
+        turns.waiting.remove(&place);
+        turns.rate.set_waited_for(!turns.waiting.is_empty());
+    }
+
+    /// Whose turn it is to send a packet now.
+    pub(super) fn next_turn(&mut self, now: Time) -> Option<(RateIndex, Place)> {
+        self.rates.iter_mut().enumerate().find_map(|(index, turns)| {
+            let Turns { rate, waiting, last, .. } = turns;
+            let first = waiting.first()?;
+            if !rate.is_open(now) {
+                rate.set_waited_for(true);
+                return None;
+            }
+            let behind = last.and_then(|last| waiting.range((Bound::Excluded(last), Bound::Unbounded)).next());
+            let next = *behind.unwrap_or(first);
+            *last = Some(next);
+            Some((RateIndex(index), next))
+        })
+    }
+
+    /// When the next one may send.
+    pub(super) fn poll_timeout(&self) -> Time {
+        let wanted = self.rates.iter().filter(|turns| !turns.waiting.is_empty());
+        wanted.map(|turns| turns.rate.next()).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A set rate that the path does not carry, as told to one of the connections. `[P17]`
+    pub(super) fn take_lowered(&mut self) -> Option<(Place, u64)> {
+        self.rates.iter_mut().find_map(|turns| turns.last.zip(turns.rate.take_lowered()))
+    }
+
+    pub(super) fn move_origin(&mut self, by: OriginShift) {
+        self.rates.iter_mut().for_each(|turns| turns.rate.move_origin(by));
+    }
+}
+
+fn begin(config: &AerotpConfig) -> Option<CommonRate> {
+    let mut rate = CommonRate::new(config)?;
+    rate.set_timer_lateness(TIMER_LATENESS);
+    Some(rate)
+}

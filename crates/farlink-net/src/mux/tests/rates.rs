@@ -1,0 +1,241 @@
+//! Connections of a session send at one rate. `[Y21]`
+
+use super::*;
+
+/// Pairs of hosts whose data, from the even hosts to the odd ones, share a link with one queue.
+struct Dumbbell {
+    now: Time,
+    hosts: Vec<Mux>,
+    on_the_way: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
+    number: u64,
+    bytes_per_s: f64,
+    /// How long packets may wait in the queue, and until when it is busy.
+    longest_queue: Time,
+    busy_until: Time,
+    loss: f64,
+    random: SplitMix64,
+    /// Bytes that each connection of each pair has read.
+    read: Vec<BTreeMap<ConnectionId, u64>>,
+    dropped: u64,
+    sent: u64,
+}
+
+impl Dumbbell {
+    fn new(pairs: usize, bits_per_s: f64, longest_queue: Time) -> Self {
+        let mut hosts = Vec::new();
+        for _ in 0..pairs {
+            let keys = [StaticKey::generate(), StaticKey::generate()];
+            hosts.push(mux(&keys[0], &keys[1], MemoryCounters::default()));
+            hosts.push(mux(&keys[1], &keys[0], MemoryCounters::default()));
+        }
+        Dumbbell {
+            now: Time::from_secs(1),
+            hosts,
+            on_the_way: BTreeMap::new(),
+            number: 0,
+            bytes_per_s: bits_per_s / 8.0,
+            longest_queue,
+            busy_until: Time::ZERO,
+            loss: 0.0,
+            random: SplitMix64::new(1),
+            read: vec![BTreeMap::new(); pairs],
+            dropped: 0,
+            sent: 0,
+        }
+    }
+
+    /// Opens connections of a pair that always have something to send.
+    fn connect(&mut self, pair: usize, count: usize, config: &AerotpConfig) -> Vec<ConnectionId> {
+        let peer = self.hosts[2 * pair + 1].public_key();
+        let to = Route::to(address(2 * pair + 1));
+        (0..count).map(|_| self.hosts[2 * pair].connect(self.now, &peer, to, PORT, config).unwrap()).collect()
+    }
+
+    fn send(&mut self, host: usize) {
+        let mut out = vec![0; 65_536];
+        while let Some(batch) = self.hosts[host].poll_transmit(self.now, 8, &mut out) {
+            for datagram in out[..batch.bytes].chunks(batch.datagram_bytes) {
+                let to = usize::from(batch.route.remote.port()) - 4000;
+                let mut arrival = self.now + DELAY;
+                if host.is_multiple_of(2) {
+                    self.sent += 1;
+                    if self.busy_until.since(self.now) > self.longest_queue {
+                        self.dropped += 1;
+                        continue;
+                    }
+                    let bytes = (datagram.len() + IPV4_BYTES + UDP_BYTES) as f64;
+                    self.busy_until = self.busy_until.max(self.now) + Time::from_secs_f64(bytes / self.bytes_per_s);
+                    arrival = self.busy_until + DELAY;
+                    if (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64) {
+                        continue;
+                    }
+                }
+                self.number += 1;
+                self.on_the_way.insert((arrival, self.number), (to, address(host), datagram.to_vec()));
+            }
+        }
+    }
+
+    /// Runs with connections that have always something to send.
+    fn run(&mut self, seconds: u64, senders: &[Vec<ConnectionId>]) {
+        let end = self.now + Time::from_secs(seconds);
+        while self.now < end {
+            for host in 0..self.hosts.len() {
+                if host.is_multiple_of(2) {
+                    for &id in &senders[host / 2] {
+                        if self.hosts[host].unsent_bytes(id) < 50_000 {
+                            self.hosts[host].write(self.now, id, &mut Bytes::from(vec![7; 100_000]));
+                        }
+                    }
+                }
+                self.send(host);
+                while let Some((id, event)) = self.hosts[host].poll_event() {
+                    while let Some(data) = self.hosts[host].read(id) {
+                        *self.read[host / 2].entry(id).or_default() += data.len() as u64;
+                    }
+                    if event == Event::Finished {
+                        self.hosts[host].close(self.now, id);
+                    }
+                }
+            }
+            let due = self.hosts.iter().filter_map(Mux::poll_timeout).min();
+            let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
+            self.now = due.into_iter().chain(arrival).min().map_or(end, |next| next.max(self.now)).min(end);
+            while let Some(entry) = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (to, from, datagram) = entry.remove();
+                self.hosts[to].receive(self.now, Route::to(from), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+            }
+        }
+    }
+
+    /// Shares of the link that the pairs have in the next seconds.
+    fn shares(&mut self, seconds: u64, senders: &[Vec<ConnectionId>]) -> Vec<f64> {
+        self.read.iter_mut().for_each(BTreeMap::clear);
+        self.run(seconds, senders);
+        let capacity = self.bytes_per_s * seconds as f64;
+        self.read.iter().map(|read| read.values().sum::<u64>() as f64 / capacity).collect()
+    }
+}
+
+fn friendly() -> AerotpConfig {
+    AerotpConfig { rate_bps: None, rate_control: Some(RateControl::Friendly), ..config() }
+}
+
+/// The rate that is set is that of all connections together.
+#[test]
+fn connections_at_a_set_rate_share_it_evenly() {
+    let mut net = Dumbbell::new(1, 1e8, Time::from_secs(1));
+    let ids = vec![net.connect(0, 5, &config())];
+    net.run(2, &ids);
+    let [share] = net.shares(10, &ids)[..] else { unreachable!() };
+    assert!((0.09..0.1).contains(&share), "10 Mb/s less headers: {share}");
+    let of_each = net.read[0].values().map(|&bytes| bytes as f64 / 1e7 * 8.0 / 10.0);
+    assert!(of_each.clone().all(|it| (0.18..0.2).contains(&it)), "{:?}", of_each.collect::<Vec<_>>());
+}
+
+/// So do those that the peer has opened.
+#[test]
+fn accepted_connections_share_a_rate_as_well() {
+    let mut net = Net::new(0.0, 1);
+    (0..5).for_each(|_| {
+        let id = net.connect();
+        net.hosts[0].announce(id);
+    });
+    net.run_for(1);
+    let accepted: Vec<_> =
+        net.events.iter().filter(|it| it.0 == 1 && it.2 == Event::Connected).map(|it| it.1).collect();
+    assert_eq!(accepted.len(), 5);
+    for &id in &accepted {
+        net.hosts[1].write(net.now, id, &mut Bytes::from(content(2_000_000)));
+    }
+    let before = net.sent_bytes[1];
+    net.run_for(4);
+    let megabits_per_s = (net.sent_bytes[1] - before) as f64 * 8.0 / 4.0 / 1e6;
+    assert!((9.0..10.0).contains(&megabits_per_s), "{megabits_per_s}");
+    let settled: Vec<_> = accepted.iter().map(|&id| net.hosts[1].state(id).unwrap().settled_bytes).collect();
+    let [least, most] = [settled.iter().min(), settled.iter().max()].map(|it| *it.unwrap());
+    assert!(least > 800_000 && most < least + 50_000, "{settled:?}");
+}
+
+/// A session with many connections takes no more of a path than one with a single one.
+#[test]
+fn a_session_counts_once_on_a_path_that_others_share() {
+    for count in [1, 4, 16] {
+        let mut net = Dumbbell::new(2, 1e7, Time::from_millis(100));
+        let ids = vec![net.connect(0, count, &friendly()), net.connect(1, 1, &friendly())];
+        net.run(60, &ids);
+        let shares = net.shares(60, &ids);
+        assert!(shares.iter().all(|&share| (0.3..0.65).contains(&share)), "{count}: {shares:?}");
+        assert!(shares.iter().sum::<f64>() > 0.85, "{count}: {shares:?}");
+        assert!(net.dropped * 50 < net.sent, "{count}: {} of {}", net.dropped, net.sent);
+        let most = net.read[0].values().max().unwrap();
+        assert!(net.read[0].values().all(|&bytes| bytes * 5 > most * 4), "{count}: {:?}", net.read[0]);
+    }
+}
+
+/// Alone, they have the path as a single connection has it, also where the channel loses packets.
+#[test]
+fn many_connections_learn_the_rate_of_a_path_as_one_does() {
+    for loss in [0.0, 0.02, 0.1] {
+        for count in [1, 10] {
+            let mut net = Dumbbell::new(1, 1e7, Time::from_millis(100));
+            net.loss = loss;
+            let ids = vec![net.connect(0, count, &friendly())];
+            net.run(40, &ids);
+            let [share] = net.shares(40, &ids)[..] else { unreachable!() };
+            assert!(share / (1.0 - loss) > 0.85, "loss {loss}, {count} connections: {share}");
+        }
+    }
+}
+
+/// A connection that is opened later begins at the rate that the others have learnt, and one that is opened after all others have
+/// ended learns it anew.
+#[test]
+fn later_connections_begin_at_the_rate_that_is_known() {
+    let mut net = Dumbbell::new(1, 1e7, Time::from_millis(100));
+    let first = net.connect(0, 1, &friendly());
+    net.run(20, &[first.clone()]);
+    let second = net.connect(0, 1, &friendly());
+    let ids = vec![[first.clone(), second.clone()].concat()];
+    let [share] = net.shares(2, &ids)[..] else { unreachable!() };
+    assert!(share > 0.85, "{share}");
+    let of_each: Vec<u64> = net.read[0].values().copied().collect();
+    assert!(of_each[1] * 3 > of_each[0], "the second one has its share at once: {of_each:?}");
+    let rate = |net: &Dumbbell, id| net.hosts[0].state(id).unwrap().probe.pacing_bps.unwrap();
+    assert!(rate(&net, second[0]) > 8e6);
+    for &id in &ids[0] {
+        net.hosts[0].close(net.now, id);
+    }
+    net.run(20, &[vec![]]);
+    let third = net.connect(0, 1, &friendly());
+    assert!(rate(&net, third[0]) < 2e6, "{}", rate(&net, third[0]));
+}
+
+/// Data of both directions, connections that end while others send, and settings that differ.
+#[test]
+fn connections_of_any_settings_come_and_go() {
+    let modes = farlink_core::protocol::aerotp::Mode::ALL;
+    for seed in 0..30 {
+        let mut random = SplitMix64::new(seed);
+        let mut net = Net::new(0.05, seed);
+        net.is_recording = false;
+        let mut expected = 0;
+        for _ in 0..20 {
+            let n = random.next_u64();
+            let mode = modes[usize::from(n.is_multiple_of(4))]; // reliable and near-reliable
+            let other = [config(), friendly(), AerotpConfig { rate_bps: None, rate_control: None, ..config() }];
+            let config = AerotpConfig { mode, ..other[(n >> 8) as usize % 3].clone() };
+            let id = net.connect_with(&config);
+            let bytes = (n >> 16) as usize % 50_000;
+            net.write(id, &content(bytes));
+            net.hosts[0].close(net.now, id);
+            expected += bytes;
+            net.run_until(net.now + Time::from_millis((n >> 40) % 300));
+        }
+        net.run_for(40);
+        assert_eq!(net.read.len(), expected, "seed {seed}");
+        net.run_for(60);
+        let closed = net.events.iter().filter(|(_, _, event)| *event == Event::Closed).count();
+        assert_eq!(closed, 40, "seed {seed}");
+    }
+}
