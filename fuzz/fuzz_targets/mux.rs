@@ -37,6 +37,7 @@ fn mux(own: usize) -> Mux {
     let config_of_mux = MuxConfig { trust, ..MuxConfig::new(KEYS[own].clone()) };
     let mut mux = Mux::new(config_of_mux, Box::new(MemoryCounters::default()), unix_us).expect("sizes are right");
     mux.listen(PORT, &config(), AcceptorLimits::default()).expect("the mode has connections");
+    mux.listen_datagrams(PORT);
     mux
 }
 
@@ -87,6 +88,10 @@ impl Net {
                 }
             }
         }
+        while let Some(datagram) = self.hosts[1].poll_datagram() {
+            let right = (0..datagram.data.len() as u64).map(byte);
+            assert!(right.eq(datagram.data.iter().copied()), "what arrives is what was sent");
+        }
         for (id, position) in &mut self.accepted {
             while let Some(data) = self.hosts[1].read(*id) {
                 for &read in &data[..] {
@@ -110,7 +115,7 @@ fuzz_target!(|data: &[u8]| {
     let mut operations = data.iter().copied();
     while let Some(operation) = operations.next() {
         let mut next = || operations.next().unwrap_or(0);
-        match operation % 16 {
+        match operation % 17 {
             0 if net.opened.len() < 4 => {
                 let route = Route::to(address(1, net.ports[1]));
                 let opened = net.hosts[0].connect(net.now, &KEYS[1].public(), route, u16::from(next() % 2), &config());
@@ -166,6 +171,12 @@ fuzz_target!(|data: &[u8]| {
                     net.hosts[1] = mux(1);
                     net.on_the_way.clear();
                 }
+            }
+            15 => {
+                let (port, bytes) = (u16::from(next() % 3), usize::from(next()) * 6);
+                let route = Route::to(address(1, net.ports[1]));
+                let data = (0..bytes as u64).map(byte).collect::<Vec<_>>().into();
+                let _ = net.hosts[0].send_datagram(net.now, &KEYS[1].public(), route, &config(), (port, data));
             }
             _ => {
                 let which = usize::from(next());

@@ -40,4 +40,6 @@ pub enum Abort {
     NotClosed,
     /// The peer has restarted and lost the state of the connection.
     PeerRestarted,
+    /// The peer has no version of the protocol in common with this side.
+    OtherVersion,
 }

@@ -156,6 +156,7 @@ fn words(why: Abort) -> &'static str {
         Abort::NoAnswer => "the peer did not answer for too long",
         Abort::NotClosed => "the connection was not closed in the time set for that",
         Abort::PeerRestarted => "the peer restarted",
+        Abort::OtherVersion => "the peer has another version of the protocol",
         _ => "the connection was aborted",
     }
 }

@@ -288,7 +288,7 @@ impl<S: Store> Gateway<S> {
                 self.waiting.prepend(std::mem::take(&mut self.unsettled));
                 AfterAbort::Reopen
             }
-            Abort::TooManyRetries | Abort::NoAnswer | Abort::NotClosed => AfterAbort::GiveUp,
+            Abort::TooManyRetries | Abort::NoAnswer | Abort::NotClosed | Abort::OtherVersion => AfterAbort::GiveUp,
         }
     }
 

@@ -132,6 +132,13 @@ fn tell(shared: &Shared, state: &mut State, to_wake: &mut Vec<Waker>) {
             while state.mux.read(id).is_some() {}
         }
     }
+    if state.mux.has_datagram() {
+        shared.datagrams.notify_waiters();
+    }
+    let has_datagrams = state.mux.has_unsent_datagrams();
+    if std::mem::replace(&mut state.has_datagrams, has_datagrams) && !has_datagrams {
+        shared.tell_ended();
+    }
     let State { mux, connections, .. } = state;
     to_wake.extend(connections.iter_mut().flat_map(|(&id, waiting)| waiting.satisfied(mux, id)));
 }

@@ -87,7 +87,7 @@ fn friendly() -> AerotpConfig {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(super) shared: Arc<Shared>,
-    connection: Arc<AerotpConfig>,
+    pub(super) connection: Arc<AerotpConfig>,
 }
 
 impl Endpoint {
@@ -159,14 +159,15 @@ impl Endpoint {
         }
     }
 
-    /// Waits until all connections have ended, those included that were dropped.
+    /// Waits until all connections have ended, those included that were dropped, and all datagrams were sent.
     pub async fn finish(&self) {
         loop {
             let ended = self.shared.ended.notified();
             {
                 let state = self.shared.lock();
                 let is_open = |waiting: &Waiting| !matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
-                if state.failure.is_some() || !state.connections.values().any(is_open) {
+                let is_busy = state.connections.values().any(is_open) || state.mux.has_unsent_datagrams();
+                if state.failure.is_some() || !is_busy {
                     return;
                 }
             }

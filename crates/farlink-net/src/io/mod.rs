@@ -1,6 +1,7 @@
 //! Sockets and clocks: the only part that touches the operating system's network.
 
 mod clock;
+mod datagrams;
 mod driver;
 mod endpoint;
 mod shared;

@@ -26,7 +26,9 @@ pub(super) struct Shared {
     pub(super) wake_driver: Notify,
     /// A connection was accepted, or the endpoint is over.
     pub(super) accepted: Notify,
-    /// Connections have ended.
+    /// Datagrams have arrived, or the endpoint is over.
+    pub(super) datagrams: Notify,
+    /// Connections have ended, or all datagrams were sent.
     pub(super) ended: Notify,
     pub(super) address: SocketAddr,
 }
@@ -39,6 +41,8 @@ pub(super) struct State {
     pub(super) new: VecDeque<ConnectionId>,
     /// Why the socket cannot be used any more.
     pub(super) failure: Option<io::ErrorKind>,
+    /// Whether datagrams waited to be sent.
+    pub(super) has_datagrams: bool,
     /// The task that drives the socket.
     pub(super) driver: Option<JoinHandle<()>>,
 }
@@ -108,12 +112,14 @@ impl Shared {
             connections: HashMap::new(),
             new: VecDeque::new(),
             failure: None,
+            has_datagrams: false,
             driver: None,
         };
         Shared {
             state: Mutex::new(state),
             wake_driver: Notify::new(),
             accepted: Notify::new(),
+            datagrams: Notify::new(),
             ended: Notify::new(),
             address,
         }
@@ -130,6 +136,7 @@ impl Shared {
         state.connections.values_mut().for_each(Waiting::wake);
         drop(state);
         self.tell_accepted();
+        self.datagrams.notify_waiters();
         self.tell_ended();
     }
 

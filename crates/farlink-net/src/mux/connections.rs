@@ -12,8 +12,9 @@ use farlink_core::units::Count;
 use farlink_core::wire::aerotp::{Arrived, Outside};
 use farlink_core::{Endpoint, OriginShift, Rx, Stream, Time, Transmit};
 
+use super::datagrams::{self, Waiting};
 use super::place::Place;
-use super::rates::{RateIndex, Rates, TIMER_LATENESS};
+use super::rates::{RateIndex, Rates, TIMER_LATENESS, Turn};
 
 #[derive(Debug)]
 struct Opened {
@@ -32,6 +33,13 @@ struct Accepted {
     rate: Option<RateIndex>,
 }
 
+/// What goes out next.
+#[expect(clippy::large_enum_variant, reason = "nearly all are segments, and none is kept")]
+pub(super) enum Outgoing {
+    Segment(Outside, Transmit<Segment<Bytes>>),
+    Datagram { port: u16, data: Bytes },
+}
+
 /// All connections of a session.
 #[derive(Debug)]
 pub(super) struct Connections {
@@ -42,6 +50,9 @@ pub(super) struct Connections {
     /// By own port; the peer is known by its port.
     accepted: BTreeMap<u16, Accepted>,
     rates: Rates,
+    datagrams: Waiting,
+    /// The rate of datagrams, once there were any.
+    datagram_rate: Option<RateIndex>,
     next_port: u16,
     /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
     packet_bytes: Option<Count>,
@@ -61,6 +72,8 @@ impl Connections {
             turn: 0,
             accepted: BTreeMap::new(),
             rates: Rates::default(),
+            datagrams: Waiting::default(),
+            datagram_rate: None,
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
             moved,
@@ -232,22 +245,48 @@ impl Connections {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// The next segment to send, with its ports: first what needs no common rate, as acknowledgements, then data in turn.
-    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
+    /// What to send next: first what needs no common rate, as acknowledgements, then data in turn. A datagram has `around` bytes more in
+    /// its packet.
+    pub(super) fn poll_transmit(&mut self, now: Time, around: usize) -> Option<Outgoing> {
         for _ in 0..2 {
             self.is_turn_of_accepted = !self.is_turn_of_accepted;
             let out = if self.is_turn_of_accepted { self.transmit_accepted(now) } else { self.transmit_opened(now) };
-            if out.is_some() {
-                return out;
+            if let Some((outside, transmit)) = out {
+                return Some(Outgoing::Segment(outside, transmit));
             }
         }
-        while let Some((rate, place)) = self.rates.next_turn(now) {
-            match self.transmit_at(now, rate, place) {
+        while let Some((rate, turn)) = self.rates.next_turn(now) {
+            let out = match turn {
+                Turn::Datagrams => self.transmit_datagram(now, rate, around),
+                Turn::Connection(place) => {
+                    self.transmit_at(now, rate, place).map(|(outside, transmit)| Outgoing::Segment(outside, transmit))
+                }
+            };
+            match out {
                 Some(out) => return Some(out),
-                None => self.rates.want_no_more(rate, place),
+                None => self.rates.want_no_more(rate, turn),
             }
         }
         None
+    }
+
+    /// A datagram waits for its turn; returns how many older ones gave way. `[Y22]`
+    pub(super) fn send_datagram(&mut self, config: &AerotpConfig, port: u16, data: Bytes) -> u64 {
+        let rate = self.datagram_rate.or_else(|| self.rates.of(&datagrams::rate_of(config)));
+        let rate = rate.expect("reliable connections have a common rate");
+        self.datagram_rate = Some(rate);
+        self.rates.want(rate, Turn::Datagrams);
+        self.datagrams.push(port, data)
+    }
+
+    pub(super) fn has_datagrams(&self) -> bool {
+        !self.datagrams.is_empty()
+    }
+
+    fn transmit_datagram(&mut self, now: Time, rate: RateIndex, around: usize) -> Option<Outgoing> {
+        let (port, data) = self.datagrams.pop()?;
+        self.rates.get_mut(rate).on_datagram(now, (around + data.len()) as u32);
+        Some(Outgoing::Datagram { port, data })
     }
 
     /// The next segment of a connection that has the turn.
@@ -284,7 +323,7 @@ impl Connections {
             }
             let mut due = opened.connection.poll_timeout().unwrap_or(Time::NEVER);
             match (opened.rate, opened.connection.wants_rate_at()) {
-                (Some(rate), at) if at <= now => self.rates.want(rate, Place::Opened(source)),
+                (Some(rate), at) if at <= now => self.rates.want(rate, Turn::Connection(Place::Opened(source))),
                 (_, at) => due = due.min(at),
             }
             self.agenda.settle(source, due);
@@ -297,7 +336,7 @@ impl Connections {
             let sent = acceptor.poll_transmit(now);
             for handle in acceptor.take_waiting() {
                 let rate = rate.expect("only those wait that share a rate");
-                self.rates.want(rate, Place::Accepted(source, handle));
+                self.rates.want(rate, Turn::Connection(Place::Accepted(source, handle)));
             }
             let (destination, transmit) = sent?;
             Some((Outside { source, destination, ecn: transmit.ecn }, transmit))

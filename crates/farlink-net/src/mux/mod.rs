@@ -6,16 +6,19 @@
 
 mod connections;
 mod counters;
+mod datagrams;
 mod handshakes;
 mod message;
 mod path_mtu;
 mod place;
 mod rates;
 mod renewal;
+mod resets;
 mod route;
 mod service;
 mod session;
 mod silence;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -28,19 +31,22 @@ use farlink_core::endpoint::{Ecn, Probe, Rx};
 use farlink_core::event::{Abort, Event};
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
 use farlink_core::units::Count;
-use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterHeader, OuterPacket, TAG_BYTES};
+use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterPacket, TAG_BYTES};
 use farlink_core::{ConfigError, OriginShift, Stream as _, Time};
 use tracing::debug;
 
 use crate::seal::cookie::{CookieMaker, CookieSeal};
-use crate::seal::mac::{HelloMac, MAC_BYTES, Mac, ResetSecret};
+use crate::seal::mac::{HelloMac, Mac, ResetSecret};
 use crate::seal::random::OsRandom;
+use crate::seal::versions::VersionMac;
 use crate::seal::{PresharedKey, PublicKey, StaticKey};
 
 pub use counters::{CounterStore, MemoryCounters};
+pub use datagrams::{Datagram, DatagramError};
 pub use route::Route;
 
 use counters::Counters;
+use datagrams::Unread;
 use handshakes::Load;
 use message::Message;
 use path_mtu::BASE_BYTES;
@@ -141,6 +147,8 @@ pub struct MuxCounts {
     pub received: u64,
     /// No outer header, or not the right length.
     pub unreadable: u64,
+    /// Hellos of other versions of the protocol.
+    pub other_versions: u64,
     /// Hellos without the code that shows that the sender knows the own public key: one keyed hash each.
     pub unasked: u64,
     /// Hellos that cost two key agreements and came from no trusted key, or did not open.
@@ -157,6 +165,8 @@ pub struct MuxCounts {
     pub unopened: u64,
     /// Sealed packets without a usable segment, or to a port at which nothing listens.
     pub unusable: u64,
+    /// Datagrams of applications that gave way to newer ones before they were sent, or for which there was no room when they arrived.
+    pub dropped_datagrams: u64,
 }
 
 /// Datagrams for one destination that go out together.
@@ -216,6 +226,12 @@ pub struct Mux {
     counters: Counters,
     store: Box<dyn CounterStore>,
     listening: BTreeMap<u16, (AerotpConfig, AcceptorLimits)>,
+    datagram_ports: BTreeSet<u16>,
+    unread: Unread,
+    /// Sessions that have datagrams to send.
+    with_datagrams: BTreeSet<u32>,
+    /// The session that was looked for last.
+    found: Option<u32>,
     sessions: ById<Session>,
     /// Answered initiations by their code.
     answered: HashMap<Mac, u32>,
@@ -228,7 +244,9 @@ pub struct Mux {
     asked: HashMap<Mac, u32>,
     /// Cookies to be sent: the contents of hellos.
     given: VecDeque<(Route, Vec<u8>)>,
-    resets: VecDeque<(Route, u32)>,
+    /// What ends sessions at peers: resets, and answers to other versions.
+    resets: VecDeque<(Route, Vec<u8>)>,
+    versions: VersionMac,
     events: VecDeque<(ConnectionId, Event)>,
     /// Sessions whose proven route has changed.
     paths: VecDeque<(u32, Option<Route>)>,
@@ -270,11 +288,16 @@ impl Mux {
             reset: ResetSecret::of(&config.key),
             cookies: None,
             cookie_seal: CookieSeal::of(&config.key.public()),
+            versions: VersionMac::of(&config.key.public()),
             load: Load::default(),
             config,
             counters: Counters::default(),
             store,
             listening: BTreeMap::new(),
+            datagram_ports: BTreeSet::new(),
+            unread: Unread::default(),
+            with_datagrams: BTreeSet::new(),
+            found: None,
             sessions: ById::default(),
             answered: HashMap::new(),
             by_peer_id: HashMap::new(),
@@ -318,16 +341,28 @@ impl Mux {
         port: u16,
         config: &AerotpConfig,
     ) -> Result<ConnectionId, OpenError> {
-        let known = self.sessions.values().find(|it| it.peer == *peer && it.route.remote == route.remote);
-        let session = match known {
-            Some(known) => known.own_id,
-            None => self.call(now, peer, route)?,
-        };
+        let session = self.session_with(now, peer, route)?;
         let config = self.sized(config, INITIATION_BYTES, route.ip_bytes());
         let it = self.sessions.get_mut(&session).expect("it was just found");
         let place = it.connections.open(now, &config, port, &mut self.random).ok_or(OpenError::Full)?;
         self.touch(session);
         Ok(ConnectionId { session, place })
+    }
+
+    /// The session with a peer at an address, or a new one.
+    fn session_with(&mut self, now: Time, peer: &PublicKey, route: Route) -> Result<u32, OpenError> {
+        let session = match self.known_session(peer, &route) {
+            Some(known) => known,
+            None => self.call(now, peer, route)?,
+        };
+        self.found = Some(session);
+        Ok(session)
+    }
+
+    fn known_session(&self, peer: &PublicKey, route: &Route) -> Option<u32> {
+        let is_it = |session: &Session| session.peer == *peer && session.route.remote == route.remote;
+        let found = self.found.and_then(|id| self.sessions.get(&id)).filter(|session| is_it(session));
+        found.or_else(|| self.sessions.values().find(|session| is_it(session))).map(|session| session.own_id)
     }
 
     /// Takes as much from the front of `data` as fits; 0 means full, or that the connection is over.
@@ -384,8 +419,7 @@ impl Mux {
         self.counts.received += 1;
         let bytes = datagram.len();
         let Ok(first) = OuterPacket::take_first(&mut datagram) else {
-            self.counts.unreadable += 1;
-            return;
+            return self.on_foreign(now, route, &datagram);
         };
         match first.header().kind {
             Kind::Hello => {
@@ -490,6 +524,10 @@ impl Mux {
         };
         if let Some(message) = opened.message() {
             match Message::decode(message) {
+                Some(Message::Datagram { port, data }) => {
+                    let peer = session.peer;
+                    self.on_datagram(peer, route, port, data);
+                }
                 Some(message) => session.on_message(now, message, &route),
                 None => self.counts.unusable += 1,
             }
@@ -520,43 +558,6 @@ impl Mux {
         }
     }
 
-    /// A packet of a session that this side does not know: perhaps it has restarted. `[Y11]`
-    fn on_stray(&mut self, now: Time, route: Route, id: u32, bytes: usize) {
-        self.counts.stray += 1;
-        let has_room = self.resets.len() < MOST_WAITING_RESETS && !self.resets.iter().any(|it| it.1 == id);
-        if bytes > RESET_BYTES && has_room && self.load.takes_reset(now) {
-            self.resets.push_back((route, id));
-        }
-    }
-
-    fn send_reset(&mut self, out: &mut [u8]) -> Option<Batch> {
-        let (route, id) = self.resets.pop_front()?;
-        let content = [&id.to_be_bytes()[..], &self.reset.token(id)].concat();
-        let header = OuterHeader {
-            kind: Kind::Reset,
-            key_phase: farlink_core::wire::aerotp::sealed::KeyPhase::default(),
-            parity_words: 0,
-            content_bytes: content.len() as u16,
-            connection_id: 0,
-            number: 0,
-        };
-        out.get_mut(..RESET_BYTES)?.copy_from_slice(&[&header.encode()[..], &content].concat());
-        Some(Batch { route, ecn: Ecn::NotCapable, bytes: RESET_BYTES, datagram_bytes: RESET_BYTES })
-    }
-
-    /// The peer has lost a session, if the token is right. `[Y11]`
-    fn on_reset(&mut self, _route: &Route, content: &[u8]) {
-        let parts = content.split_first_chunk::<4>().and_then(|(id, token)| Some((id, token.first_chunk()?)));
-        let id = parts.and_then(|(id, _)| self.by_peer_id.get(&u32::from_be_bytes(*id)).copied());
-        let is_right = id
-            .zip(parts)
-            .is_some_and(|(id, (_, token))| self.sessions.get(&id).is_some_and(|session| session.is_reset(token)));
-        match id.filter(|_| is_right) {
-            Some(id) => self.remove(id, Abort::PeerRestarted),
-            None => self.counts.stray += 1,
-        }
-    }
-
     /// Ends a session; the applications of its connections are told why.
     fn remove(&mut self, id: u32, why: Abort) {
         let Some(session) = self.sessions.remove(&id) else { return };
@@ -573,12 +574,9 @@ impl Mux {
             self.by_peer_id.remove(&peer_id);
         }
         self.agenda.remove(id);
+        self.with_datagrams.remove(&id);
     }
 }
-
-/// Bytes of the packet of a reset, and how many wait to be sent.
-const RESET_BYTES: usize = OUTER_BYTES + 4 + MAC_BYTES;
-const MOST_WAITING_RESETS: usize = 64;
 
 #[cfg(test)]
 mod tests;

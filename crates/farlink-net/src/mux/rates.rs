@@ -17,6 +17,13 @@ pub(super) struct Rates {
     rates: Vec<Turns>,
 }
 
+/// Who wants to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Turn {
+    Datagrams,
+    Connection(Place),
+}
+
 /// Which of them a connection sends at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RateIndex(usize);
@@ -26,8 +33,8 @@ struct Turns {
     rate: CommonRate,
     config: AerotpConfig,
     /// Connections that want it, and the one that had it last.
-    waiting: BTreeSet<Place>,
-    last: Option<Place>,
+    waiting: BTreeSet<Turn>,
+    last: Option<Turn>,
 }
 
 impl Rates {
@@ -56,20 +63,20 @@ impl Rates {
         }
     }
 
-    /// A connection has something to send.
-    pub(super) fn want(&mut self, rate: RateIndex, place: Place) {
-        self.rates[rate.0].waiting.insert(place);
+    /// Somebody has something to send.
+    pub(super) fn want(&mut self, rate: RateIndex, turn: Turn) {
+        self.rates[rate.0].waiting.insert(turn);
     }
 
-    /// It has nothing more to send.
-    pub(super) fn want_no_more(&mut self, rate: RateIndex, place: Place) {
+    /// And has nothing more to send.
+    pub(super) fn want_no_more(&mut self, rate: RateIndex, turn: Turn) {
         let turns = &mut self.rates[rate.0];
-        turns.waiting.remove(&place);
+        turns.waiting.remove(&turn);
         turns.rate.set_waited_for(!turns.waiting.is_empty());
     }
 
     /// Whose turn it is to send a packet now.
-    pub(super) fn next_turn(&mut self, now: Time) -> Option<(RateIndex, Place)> {
+    pub(super) fn next_turn(&mut self, now: Time) -> Option<(RateIndex, Turn)> {
         self.rates.iter_mut().enumerate().find_map(|(index, turns)| {
             let Turns { rate, waiting, last, .. } = turns;
             let first = waiting.first()?;
@@ -92,7 +99,10 @@ impl Rates {
 
     /// A set rate that the path does not carry, as told to one of the connections. `[P17]`
     pub(super) fn take_lowered(&mut self) -> Option<(Place, u64)> {
-        self.rates.iter_mut().find_map(|turns| turns.last.zip(turns.rate.take_lowered()))
+        self.rates.iter_mut().find_map(|turns| {
+            let Some(Turn::Connection(place)) = turns.last else { return None };
+            Some((place, turns.rate.take_lowered()?))
+        })
     }
 
     pub(super) fn move_origin(&mut self, by: OriginShift) {

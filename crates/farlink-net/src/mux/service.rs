@@ -88,6 +88,9 @@ impl Mux {
     /// A session has nothing more to send: sets its next deadline.
     fn settle(&mut self, id: u32, now: Time) {
         let Some(session) = self.sessions.get(&id) else { return self.agenda.remove(id) };
+        if !session.connections.has_datagrams() {
+            self.with_datagrams.remove(&id);
+        }
         let mut due = session.poll_timeout();
         // `[Y12]`
         if session.connections.is_idle() {

@@ -20,8 +20,9 @@ use crate::seal::hello::{
 use crate::seal::mac::{Mac, are_equal};
 use crate::seal::{PublicKey, SealingKey};
 
-use super::connections::Connections;
-use super::message::Message;
+use super::connections::{Connections, Outgoing};
+use super::datagrams;
+use super::message::{DATAGRAM_HEADER_BYTES, Message};
 use super::path_mtu::{BASE_BYTES, PathMtu};
 use super::renewal::Renewals;
 use super::route::{Budget, Route, UDP_BYTES};
@@ -64,7 +65,7 @@ pub(super) struct Session {
     early: Option<Box<Unsealer<SealingKey>>>,
     early_until: Time,
     /// The hello before each packet, until the peer has shown that it needs none. `[Y3]`, `[Y4]`
-    hello: Option<Bytes>,
+    pub(super) hello: Option<Bytes>,
     /// Whether the hello goes out even if there is nothing else to send.
     is_hello_due: bool,
     reset_token: Option<Mac>,
@@ -321,7 +322,7 @@ impl Session {
     /// A message of the session has come over the present route.
     pub(super) fn on_message(&mut self, now: Time, message: Message, route: &Route) {
         match message {
-            Message::Ping => {}
+            Message::Ping | Message::Datagram { .. } => {}
             Message::Challenge(number) | Message::Probe { number, .. } => self.say(Message::Answer(number)),
             Message::Answer(number) => {
                 if self.challenge.is_some_and(|challenge| challenge.number == number) && self.route.is_same(route) {
@@ -405,7 +406,8 @@ impl Session {
     /// Full packets begin the search for longer ones, once the peer has the keys.
     fn note_full(&mut self, now: Time, bytes: usize, ready: &Ready) {
         let is_full = bytes + self.route.ip_bytes() + UDP_BYTES + NEARLY >= usize::from(self.path_mtu.bytes());
-        if is_full && self.hello.is_none() && matches!(ready, Ready::Segment(..)) {
+        let has_data = matches!(ready, Ready::Segment(..) | Ready::Message(Message::Datagram { .. }));
+        if is_full && self.hello.is_none() && has_data {
             let (connections, timeout) = (&self.connections, || timeout_of(&self.connections));
             self.path_mtu.on_full(now, || connections.settled_bytes(), timeout);
         }
@@ -428,14 +430,23 @@ impl Session {
                 return Some(Ready::Message(first));
             }
         }
-        if let Some((outside, transmit)) = self.connections.poll_transmit(now) {
+        let around = self.route.ip_bytes() + UDP_BYTES + OUTER_BYTES + TAG_BYTES + DATAGRAM_HEADER_BYTES;
+        if let Some(outgoing) = self.connections.poll_transmit(now, around) {
             let (round_trip, wait) = (|| self.connections.round_trip(), || timeout_of(&self.connections));
             if let Some(question) = self.renewals.on_segment(now, &self.sealer, round_trip, wait) {
                 self.say(Message::Renew(question));
             }
-            return Some(Ready::Segment(outside, transmit));
+            return Some(match outgoing {
+                Outgoing::Segment(outside, transmit) => Ready::Segment(outside, transmit),
+                Outgoing::Datagram { port, data } => Ready::Message(Message::Datagram { port, data }),
+            });
         }
         std::mem::take(&mut self.is_hello_due).then_some(Ready::Hello)
+    }
+
+    /// The longest datagram that fits into a packet now.
+    pub(super) fn longest_datagram(&self) -> usize {
+        datagrams::longest(self.path_mtu.bytes(), self.route.ip_bytes(), self.hello.as_ref().map_or(0, Bytes::len))
     }
 
     /// A probe in a packet of so many bytes with all headers.

@@ -7,6 +7,7 @@ pub(crate) mod mac;
 mod packet_key;
 pub(crate) mod random;
 pub(crate) mod renewal;
+pub(crate) mod versions;
 
 pub use identity::{KEY_BYTES, NoKey, PresharedKey, PublicKey, StaticKey};
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Muxes in virtual time, over a network that loses, repeats and records datagrams.
 
+mod datagrams;
 mod rates;
 mod renewal;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,7 +14,11 @@ use farlink_core::rng::{RandomSource, SplitMix64};
 use farlink_core::units::{BitRate, PositiveSeconds};
 
 use super::handshakes::MOST_GIVEN;
+use super::resets::RESET_BYTES;
 use super::route::IPV4_BYTES;
+use crate::seal::mac::MAC_BYTES;
+use farlink_core::wire::aerotp::sealed::OuterHeader;
+
 use super::*;
 
 const PORT: u16 = 1;
@@ -321,7 +327,8 @@ fn a_forged_reset_ends_nothing() {
     net.run_for(5);
     let peer_id = net.hosts[0].sessions.values().next().unwrap().peer_id.unwrap();
     let mut forger = mux(&StaticKey::generate(), &StaticKey::generate(), MemoryCounters::default());
-    forger.resets.push_back((Route::to(address(0)), peer_id));
+    let reset = forger.reset_packet(peer_id);
+    forger.resets.push_back((Route::to(address(0)), reset));
     let mut out = [0; 100];
     let batch = forger.poll_transmit(net.now, 1, &mut out).unwrap();
     net.deliver_in(DELAY, 0, address(1), out[..batch.bytes].to_vec());

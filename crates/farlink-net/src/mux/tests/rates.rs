@@ -194,7 +194,7 @@ fn many_connections_learn_the_rate_of_a_path_as_one_does() {
 fn later_connections_begin_at_the_rate_that_is_known() {
     let mut net = Dumbbell::new(1, 1e7, Time::from_millis(100));
     let first = net.connect(0, 1, &friendly());
-    net.run(20, &[first.clone()]);
+    net.run(20, std::slice::from_ref(&first));
     let second = net.connect(0, 1, &friendly());
     let ids = vec![[first.clone(), second.clone()].concat()];
     let [share] = net.shares(2, &ids)[..] else { unreachable!() };

@@ -5,6 +5,7 @@ use crate::payload::Payload;
 use crate::time::Time;
 use crate::units::{BitRate, PositiveSeconds};
 
+use super::super::clock::Clock;
 use super::super::config::AerotpConfig;
 use super::super::connection::Connection;
 use super::super::rate_control::RateControl;
@@ -45,10 +46,11 @@ use super::{Control, Rate};
 #[derive(Clone, Debug)]
 pub struct CommonRate {
     rate: Rate,
+    clock: Clock,
     settings: Settings,
 }
 
-instants! { CommonRate: rate; fixed: settings }
+instants! { CommonRate: rate; fixed: clock, settings }
 
 /// What connections have in common that send at the same rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +81,7 @@ impl CommonRate {
     /// A rate for connections with this configuration, as a single one of them would have it; `None` in modes without
     /// acknowledgements.
     pub fn new(config: &AerotpConfig) -> Option<Self> {
-        Settings::of(config).map(|settings| CommonRate { rate: Rate::new(config), settings })
+        Settings::of(config).map(|settings| CommonRate { rate: Rate::new(config), clock: config.clock(), settings })
     }
 
     /// Whether connections with this configuration may send at this rate.
@@ -113,6 +115,11 @@ impl CommonRate {
         let result = act(connection);
         connection.exchange_rate(&mut self.rate);
         result
+    }
+
+    /// A packet of `bytes` bytes was sent at this rate that no connection answers.
+    pub fn on_datagram(&mut self, now: Time, bytes: u32) {
+        self.rate.on_sent(now, self.clock, bytes, false);
     }
 
     /// Whether some connection has waited for the rate, when it was not open and when none wanted it. Only what was waited for is

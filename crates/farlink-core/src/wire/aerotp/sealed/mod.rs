@@ -27,7 +27,7 @@ mod unsealer;
 pub use algorithm::{Algorithm, NONCE_BYTES, Nonce, PacketKey, TAG_BYTES, Tag, nonce};
 pub use keys::{KeyPhase, MOST_PHASES_AHEAD};
 pub use number::{MOST_NUMBER, expand};
-pub use outer::{Kind, OUTER_BYTES, OuterHeader, OuterPacket};
+pub use outer::{Kind, OUTER_BYTES, OuterHeader, OuterPacket, foreign};
 pub use replay::{ReplayWindow, Stale, WINDOW_NUMBERS};
 pub use sealer::{SealError, Sealer, sealed_bytes};
 pub use unsealer::{NotOpened, Opened, Unsealer};

@@ -15,7 +15,7 @@ pub const OUTER_BYTES: usize = 14;
 const ASSOCIATED_BYTES: usize = 12;
 
 /// The version of the outer header.
-const VERSION: u16 = 1;
+const VERSION: u8 = 1;
 /// Bits of the key phase and of the words of parity.
 const PHASE_BITS: u32 = 3;
 const WORDS_BITS: u32 = 9;
@@ -62,9 +62,14 @@ pub struct OuterHeader {
 impl OuterHeader {
     /// Its bytes, with the check.
     pub fn encode(&self) -> [u8; OUTER_BYTES] {
+        self.encode_as(VERSION)
+    }
+
+    /// As [`encode`](Self::encode), with another version, 0 to 3: what tells a peer that there is none in common.
+    pub fn encode_as(&self, version: u8) -> [u8; OUTER_BYTES] {
         let mut bytes = [0; OUTER_BYTES];
         let mut out = Writer::new(&mut bytes);
-        let version_and_kind = VERSION << 2 | self.kind as u16;
+        let version_and_kind = u16::from(version & 3) << 2 | self.kind as u16;
         let shape = version_and_kind << PHASE_BITS | u16::from(self.key_phase.number());
         out.extend((shape << WORDS_BITS | self.parity_words.min(MOST_WORDS)).to_be_bytes());
         out.extend(self.content_bytes.to_be_bytes());
@@ -95,7 +100,7 @@ impl OuterHeader {
             return Err(Refusal::Check);
         }
         let (version_and_kind, shape) = (shape >> (PHASE_BITS + WORDS_BITS), shape & 0x0fff);
-        if version_and_kind >> 2 != VERSION {
+        if version_and_kind >> 2 != u16::from(VERSION) {
             return Err(Refusal::Version); // `[O3]`
         }
         let header = OuterHeader {
@@ -120,6 +125,13 @@ impl OuterHeader {
     fn packet_bytes(&self) -> usize {
         OUTER_BYTES + usize::from(self.content_bytes) + 4 * usize::from(self.parity_words)
     }
+}
+
+/// Version and kind of a packet with a right check, whatever its version: what all versions have in common. `[O3]`
+pub fn foreign(datagram: &[u8]) -> Option<(u8, Kind)> {
+    let header = datagram.first_chunk::<OUTER_BYTES>()?;
+    let is_right = crc_16_ibm_3740(associated(header)).to_be_bytes() == header[ASSOCIATED_BYTES..];
+    is_right.then(|| (header[0] >> 6, Kind::ALL[usize::from(header[0] >> 4 & 3)]))
 }
 
 /// The associated data of a datagram that begins with an outer header.

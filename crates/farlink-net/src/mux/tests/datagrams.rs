@@ -1,0 +1,174 @@
+//! Datagrams of applications. `[Y22]`
+
+use super::*;
+
+impl Net {
+    fn send_datagram(&mut self, data: &[u8]) -> Result<(), DatagramError> {
+        self.send_datagram_with(&config(), data)
+    }
+
+    fn send_datagram_with(&mut self, config: &AerotpConfig, data: &[u8]) -> Result<(), DatagramError> {
+        let (peer, route) = (self.hosts[1].public_key(), Route::to(self.addresses[1]));
+        self.hosts[0].send_datagram(self.now, &peer, route, config, (7, Bytes::copy_from_slice(data)))
+    }
+
+    fn datagrams(&mut self) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| self.hosts[1].poll_datagram()).map(|it| it.data.to_vec()).collect()
+    }
+}
+
+fn listening(loss: f64, seed: u64) -> Net {
+    let mut net = Net::new(loss, seed);
+    net.hosts[1].listen_datagrams(7);
+    net
+}
+
+#[test]
+fn the_first_datagram_needs_no_round_trip() {
+    let mut net = listening(0.0, 1);
+    net.send_datagram(b"position").unwrap();
+    net.run_until(net.now + DELAY + Time::from_millis(1));
+    let arrived = net.hosts[1].poll_datagram().unwrap();
+    assert_eq!((&arrived.data[..], arrived.port, arrived.peer), (&b"position"[..], 7, net.hosts[0].public_key()));
+    assert_eq!(arrived.route.remote, address(0));
+    net.send_datagram(b"").unwrap();
+    net.run_for(1);
+    assert_eq!(net.datagrams(), [b""], "an empty one is one");
+    assert!(!net.hosts[0].has_unsent_datagrams());
+}
+
+/// Each arrives once or not at all, whole, whatever is lost, and is never repeated.
+#[test]
+fn datagrams_arrive_once_or_never() {
+    for (seed, loss) in [(1, 0.0), (2, 0.1), (3, 0.5)] {
+        let mut net = listening(loss, seed);
+        let (mut longest, mut arrived) = (0, Vec::new());
+        for n in 0..2000_u32 {
+            let most = net.hosts[0].longest_datagram(&net.hosts[1].public_key(), &Route::to(address(1)));
+            let data = [&n.to_be_bytes()[..], &content(net.random.next_u64() as usize % (most - 3))].concat();
+            longest = longest.max(data.len());
+            net.send_datagram(&data).unwrap();
+            net.run_until(net.now + Time::from_millis(2));
+            arrived.extend(net.datagrams());
+        }
+        net.run_for(2);
+        arrived.extend(net.datagrams());
+        let number = |data: &Vec<u8>| u32::from_be_bytes(*data.first_chunk().unwrap());
+        assert!(arrived.windows(2).all(|two| number(&two[0]) < number(&two[1])), "in order, none twice");
+        assert!(arrived.iter().all(|data| data[4..] == content(data.len() - 4)));
+        let share = arrived.len() as f64 / 2000.0;
+        assert!((share - (1.0 - loss)).abs() < 0.05, "loss {loss}: {share}");
+        assert!(longest > 1350 || loss > 0.3, "the search found 1500 bytes: {longest}");
+    }
+}
+
+#[test]
+fn what_no_packet_can_hold_is_refused() {
+    let mut net = listening(0.0, 1);
+    let too_long = |net: &mut Net| match net.send_datagram(&[0; 2000]) {
+        Err(DatagramError::TooLong { bytes: 2000, most }) => most,
+        other => panic!("{other:?}"),
+    };
+    let first = too_long(&mut net);
+    assert!(first < 1000, "the hello stands before it: {first}");
+    net.send_datagram(&vec![1; first]).unwrap();
+    net.run_for(1);
+    let later = too_long(&mut net);
+    assert!(later > 1100, "{later}");
+    net.send_datagram(&vec![1; later]).unwrap();
+    net.run_for(1);
+    assert_eq!(net.datagrams().iter().map(Vec::len).collect::<Vec<_>>(), [first, later]);
+}
+
+/// They are sent at the rate of the connections, and take turns with them.
+#[test]
+fn datagrams_share_the_rate_of_connections() {
+    let mut net = listening(0.0, 1);
+    let id = net.connect();
+    net.write(id, &content(4_000_000));
+    let began = net.sent_bytes[0];
+    for _ in 0..100 {
+        for _ in 0..20 {
+            net.send_datagram(&[5; 900]).unwrap();
+        }
+        net.run_until(net.now + Time::from_millis(20));
+    }
+    let megabits_per_s = (net.sent_bytes[0] - began) as f64 * 8.0 / 2.0 / 1e6;
+    assert!((8.5..10.2).contains(&megabits_per_s), "{megabits_per_s}");
+    let datagrams = net.datagrams().len();
+    assert!((700..1400).contains(&datagrams) && net.read.len() > 500_000, "{datagrams}, {}", net.read.len());
+}
+
+/// Without connections a learnt rate stays at its beginning, 16 packets at once and then as many in `initial_rto_s`. Of what waits
+/// too long, the oldest gives way.
+#[test]
+fn what_exceeds_the_rate_waits_and_then_gives_way() {
+    let mut net = listening(0.0, 1);
+    let friendly = AerotpConfig { rate_bps: None, rate_control: Some(RateControl::Friendly), ..config() };
+    for n in 0..2000_u32 {
+        net.send_datagram_with(&friendly, &[&n.to_be_bytes()[..], &[0; 896]].concat()).unwrap();
+    }
+    net.run_for(3);
+    let dropped = net.hosts[0].counts().dropped_datagrams;
+    assert_eq!(dropped, 2000 - (1 << 20) / 900);
+    let arrived = net.datagrams();
+    assert_eq!(u64::from(u32::from_be_bytes(*arrived[0].first_chunk().unwrap())), dropped, "the oldest that is left");
+    assert!((100..400).contains(&arrived.len()), "{} in 3 s", arrived.len());
+    assert!(net.hosts[0].has_unsent_datagrams());
+}
+
+/// A host that nobody reads from keeps 1 MiB at most, and nothing for ports that nobody listens to.
+#[test]
+fn unread_datagrams_are_bounded() {
+    let mut net = listening(0.0, 1);
+    for _ in 0..2000 {
+        net.send_datagram(&[0; 900]).unwrap();
+        net.run_until(net.now + Time::from_millis(2));
+    }
+    net.run_for(1);
+    assert_eq!(net.datagrams().len(), (1 << 20) / 900);
+    assert_eq!(net.hosts[1].counts().dropped_datagrams, 2000 - (1 << 20) / 900);
+    let mut deaf = Net::new(0.0, 1);
+    deaf.send_datagram(b"nobody listens").unwrap();
+    deaf.run_for(1);
+    assert!(!deaf.hosts[1].has_datagram());
+    assert_eq!(deaf.hosts[1].counts().unusable, 1);
+}
+
+/// Recorded datagrams are delivered to nobody a second time, and after a restart not at all. What was lost may still arrive once.
+#[test]
+fn recorded_datagrams_deliver_nothing() {
+    for seed in 0..20 {
+        let mut net = listening(0.2, seed);
+        for n in 0..50 {
+            net.send_datagram(&[n]).unwrap();
+            net.run_until(net.now + Time::from_millis(20));
+        }
+        net.run_for(1);
+        let mut arrived = net.datagrams();
+        assert!(arrived.len() > 25);
+        let recorded = std::mem::take(&mut net.recorded);
+        let mut store = MemoryCounters::default();
+        let kept = net.hosts[1].store.peer(&net.hosts[0].public_key());
+        store.keep_peer(&net.hosts[0].public_key(), kept).unwrap();
+        for is_restarted in [false, true] {
+            if is_restarted {
+                let keys = [net.hosts[0].config.key.clone(), net.hosts[1].config.key.clone()];
+                net.hosts[1] = mux(&keys[1], &keys[0], store.clone());
+                net.hosts[1].listen_datagrams(7);
+            }
+            let before = arrived.len();
+            for (to, datagram) in &recorded {
+                let delay = Time::from_millis(net.random.next_u64() % 5000);
+                net.deliver_in(delay, *to, address(1 - *to), datagram.clone());
+            }
+            net.run_for(10);
+            arrived.extend(net.datagrams());
+            let different: BTreeSet<_> = arrived.iter().collect();
+            assert_eq!(different.len(), arrived.len(), "seed {seed}, restarted: {is_restarted}");
+            if is_restarted {
+                assert_eq!(arrived.len(), before, "seed {seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Hosts that have no version of the protocol in common learn it at once, and no stranger learns anything. `[Y23]`
+
+use farlink_core::Time;
+use farlink_core::event::Abort;
+use farlink_core::wire::aerotp::sealed::{KeyPhase, Kind, OUTER_BYTES, OuterHeader, foreign};
+use tracing::warn;
+
+use crate::seal::versions::{VERSION, VersionMac, proof_of};
+
+use super::resets::MOST_WAITING_RESETS;
+use super::{Mux, Route};
+
+/// The version of answers about versions, in which nothing else is sent.
+const NO_VERSION: u8 = 0;
+
+impl Mux {
+    /// A packet of another version has come, or none at all.
+    pub(super) fn on_foreign(&mut self, now: Time, route: Route, datagram: &[u8]) {
+        match foreign(datagram) {
+            Some((NO_VERSION, Kind::Hello)) => self.on_versions(&datagram[OUTER_BYTES..]),
+            Some((version, Kind::Hello)) if version != VERSION => self.answer_versions(now, route, datagram),
+            _ => self.counts.unreadable += 1,
+        }
+    }
+
+    fn answer_versions(&mut self, now: Time, route: Route, hello: &[u8]) {
+        self.counts.other_versions += 1;
+        let content = self.versions.answer(hello).filter(|_| self.resets.len() < MOST_WAITING_RESETS);
+        let Some(content) = content.filter(|_| self.load.takes_reset(now)) else { return };
+        let packet = [&versions_header(content.len()).encode_as(NO_VERSION)[..], &content].concat();
+        if packet.len() <= hello.len() {
+            self.resets.push_back((route, packet));
+        }
+    }
+
+    /// The called host has other versions.
+    fn on_versions(&mut self, content: &[u8]) {
+        let called = self.sessions.values().filter(|session| session.is_calling());
+        let right = called.into_iter().find_map(|session| {
+            let (proof, versions) = VersionMac::of(&session.peer).read(content)?;
+            let is_own = proof_of(session.hello.as_ref()?) == Some(proof) && !versions.contains(&VERSION);
+            is_own.then(|| (session.own_id, versions.to_vec()))
+        });
+        let Some((id, versions)) = right else {
+            self.counts.stray += 1;
+            return;
+        };
+        if let Some(session) = self.sessions.get(&id) {
+            warn!(parent: &session.span, ?versions, own = VERSION, "the peer has other versions of the protocol");
+        }
+        self.remove(id, Abort::OtherVersion);
+    }
+}
+
+fn versions_header(content_bytes: usize) -> OuterHeader {
+    OuterHeader {
+        kind: Kind::Hello,
+        key_phase: KeyPhase::default(),
+        parity_words: 0,
+        content_bytes: content_bytes as u16,
+        connection_id: 0,
+        number: 0,
+    }
+}
