@@ -71,6 +71,11 @@ impl<K: Copy + Ord> Agenda<K> {
         self.schedule(key, due);
     }
 
+    /// One may have something to tell, and nothing to send.
+    pub fn may_tell(&mut self, key: K) {
+        self.telling.insert(key);
+    }
+
     /// One that may have something to tell. It is asked again until [`has_told`](Self::has_told).
     pub fn telling(&self) -> Option<K> {
         self.telling.first().copied()

@@ -43,9 +43,8 @@ impl Clock {
         Some(by)
     }
 
-    /// The instant at which the clock reads `due`; now if that is past.
-    pub(super) fn instant(&self, due: Time) -> Instant {
-        let now = Instant::now();
-        now + Duration::from_nanos(due.since(self.at(now)).as_ps().div_ceil(1_000))
+    /// How long it takes until the clock reads `due`; nothing if that is past.
+    pub(super) fn until(&self, due: Time) -> Duration {
+        Duration::from_nanos(due.since(self.now()).as_ps().div_ceil(1_000))
     }
 }

@@ -3,15 +3,16 @@
 use std::io;
 use std::sync::Weak;
 use std::task::Waker;
+use std::time::Duration;
 
 use farlink_core::Time;
 use farlink_core::event::Event;
-use tokio::time::{Instant, sleep_until};
 
 use crate::mux::Batch;
 
 use super::shared::{End, Shared, State};
 use super::sockets::Sockets;
+use super::timer::Timer;
 
 /// Batches before reading has its turn again: connections that may send without end would keep answers out for ever.
 const BATCHES: usize = 32;
@@ -25,17 +26,18 @@ pub(super) async fn drive(shared: Weak<Shared>, mut sockets: Sockets) {
     // A batch that the kernel had no room for.
     let mut unsent: Option<Batch> = None;
     let mut to_wake = Vec::new();
+    let timer = Timer::new();
     loop {
         let Some(strong) = shared.upgrade() else { return };
         let served = serve(&strong, &mut sockets, &mut unsent, &mut out, &mut to_wake);
         // Now that the lock is free, which they want.
         to_wake.drain(..).for_each(Waker::wake);
-        let due = match served {
-            Ok(due) => due,
+        let wait = match served {
+            Ok(wait) => wait,
             Err(error) => return fail(&strong, &error),
         };
         let waked = strong.wake_driver.notified();
-        let Some(due) = due else {
+        let Some(wait) = wait else {
             tokio::task::yield_now().await;
             continue;
         };
@@ -43,13 +45,13 @@ pub(super) async fn drive(shared: Weak<Shared>, mut sockets: Sockets) {
             biased;
             read = sockets.readable() => if let Err(error) = read { return fail(&strong, &error) },
             () = waked => {}
-            () = sleep_until(due), if unsent.is_none() => {}
+            () = timer.wait(wait), if unsent.is_none() => {}
             _ = sockets.writable(), if unsent.is_some() => {}
         }
     }
 }
 
-/// Does some of what can be done at once; returns when there is more to do, `None` for at once. Adds those to `to_wake` who wait for
+/// Does some of what can be done at once; returns for how long there is nothing more to do, `None` if there is. Adds those to `to_wake` who wait for
 /// what has happened.
 fn serve(
     shared: &Shared,
@@ -57,7 +59,7 @@ fn serve(
     unsent: &mut Option<Batch>,
     out: &mut [u8],
     to_wake: &mut Vec<Waker>,
-) -> io::Result<Option<Instant>> {
+) -> io::Result<Option<Duration>> {
     let mut state = shared.lock();
     let State { mux, clock, .. } = &mut *state;
     if let Some(by) = clock.move_origin() {
@@ -95,7 +97,7 @@ fn serve(
     }
     let State { mux, clock, .. } = &mut *state;
     let due = mux.poll_timeout().unwrap_or(Time::NEVER).min(clock.now() + LONGEST_WAIT);
-    Ok(Some(clock.instant(due).into()))
+    Ok(Some(clock.until(due)))
 }
 
 /// Passes events on; adds those to `to_wake` who wait for them.

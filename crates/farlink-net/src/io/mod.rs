@@ -8,6 +8,7 @@ mod shared;
 mod socket;
 mod sockets;
 mod stream;
+mod timer;
 
 pub use endpoint::{BindError, Endpoint, EndpointConfig};
 pub use stream::Connection;

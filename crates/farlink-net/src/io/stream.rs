@@ -95,9 +95,10 @@ fn aborted(why: Abort) -> io::Error {
     let (kind, what) = match why {
         Abort::NoAnswer => (io::ErrorKind::TimedOut, "the peer does not answer; check address, keys and firewall"),
         Abort::PeerRestarted => (io::ErrorKind::ConnectionReset, "the peer has restarted; connect again"),
-        Abort::OtherVersion => {
-            (io::ErrorKind::Unsupported, "the peer has another version of the protocol; use the same farlink on both hosts")
-        }
+        Abort::OtherVersion => (
+            io::ErrorKind::Unsupported,
+            "the peer has another version of the protocol; use the same farlink on both hosts",
+        ),
         _ => (io::ErrorKind::ConnectionReset, "the peer has ended the connection"),
     };
     io::Error::new(kind, what)

@@ -50,6 +50,10 @@ pub(super) struct Connections {
     /// By own port; the peer is known by its port.
     accepted: BTreeMap<u16, Accepted>,
     rates: Rates,
+    /// Whether there were connections with a rate of their own.
+    has_own_rates: bool,
+    /// Connections that have sent at a common rate since it was last not open.
+    have_sent: BTreeMap<Place, RateIndex>,
     datagrams: Waiting,
     /// The rate of datagrams, once there were any.
     datagram_rate: Option<RateIndex>,
@@ -72,6 +76,8 @@ impl Connections {
             turn: 0,
             accepted: BTreeMap::new(),
             rates: Rates::default(),
+            has_own_rates: false,
+            have_sent: BTreeMap::new(),
             datagrams: Waiting::default(),
             datagram_rate: None,
             next_port: FIRST_PORT + u16::from(!has_begun),
@@ -107,6 +113,7 @@ impl Connections {
             Some(_) => connection.share_rate(),
             None => connection.set_timer_lateness(TIMER_LATENESS),
         }
+        self.has_own_rates |= rate.is_none();
         if let Some(bytes) = self.packet_bytes {
             lend(&mut self.rates, rate, &mut connection, |it| drop(it.set_packet_bytes(now, bytes)));
         }
@@ -145,6 +152,7 @@ impl Connections {
                 Some(_) => acceptor.share_rate(),
                 None => acceptor.set_timer_lateness(TIMER_LATENESS),
             }
+            self.has_own_rates |= rate.is_none();
             self.accepted.insert(destination, Accepted { acceptor, rate });
         }
         let Accepted { acceptor, rate } = self.accepted.get_mut(&destination)?;
@@ -216,6 +224,7 @@ impl Connections {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.rates.handle_timeout(now);
         // A touched one may have another deadline than the one that is known.
         let touched: Vec<u16> = self.agenda.touched().collect();
         touched.into_iter().for_each(|port| self.wake(now, port));
@@ -248,23 +257,39 @@ impl Connections {
     /// What to send next: first what needs no common rate, as acknowledgements, then data in turn. A datagram has `around` bytes more in
     /// its packet.
     pub(super) fn poll_transmit(&mut self, now: Time, around: usize) -> Option<Outgoing> {
+        loop {
+            if let Some((outside, transmit)) = self.transmit_unpaced(now) {
+                return Some(Outgoing::Segment(outside, transmit));
+            }
+            while let Some((rate, turn)) = self.rates.next_turn(now) {
+                let out = match turn {
+                    Turn::Datagrams => self.transmit_datagram(now, rate, around),
+                    Turn::Connection(place) => self.transmit_paced(now, rate, place),
+                };
+                match out {
+                    Some(out) => return Some(out),
+                    None => self.rates.want_no_more(rate, turn),
+                }
+            }
+            if self.have_sent.is_empty() {
+                self.rates.rest();
+                return None;
+            }
+            // They may want no more, and their deadlines are others now, which is looked at once for many packets.
+            while let Some((place, rate)) = self.have_sent.pop_first() {
+                self.rates.want_no_more(rate, Turn::Connection(place));
+                self.get_mut(place);
+            }
+        }
+    }
+
+    /// The next segment that needs no common rate. Connections that this side and that the peer opened take turns.
+    fn transmit_unpaced(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
         for _ in 0..2 {
             self.is_turn_of_accepted = !self.is_turn_of_accepted;
             let out = if self.is_turn_of_accepted { self.transmit_accepted(now) } else { self.transmit_opened(now) };
-            if let Some((outside, transmit)) = out {
-                return Some(Outgoing::Segment(outside, transmit));
-            }
-        }
-        while let Some((rate, turn)) = self.rates.next_turn(now) {
-            let out = match turn {
-                Turn::Datagrams => self.transmit_datagram(now, rate, around),
-                Turn::Connection(place) => {
-                    self.transmit_at(now, rate, place).map(|(outside, transmit)| Outgoing::Segment(outside, transmit))
-                }
-            };
-            match out {
-                Some(out) => return Some(out),
-                None => self.rates.want_no_more(rate, turn),
+            if out.is_some() {
+                return out;
             }
         }
         None
@@ -286,29 +311,33 @@ impl Connections {
     fn transmit_datagram(&mut self, now: Time, rate: RateIndex, around: usize) -> Option<Outgoing> {
         let (port, data) = self.datagrams.pop()?;
         self.rates.get_mut(rate).on_datagram(now, (around + data.len()) as u32);
+        if self.datagrams.is_empty() {
+            self.rates.want_no_more(rate, Turn::Datagrams);
+        }
         Some(Outgoing::Datagram { port, data })
     }
 
     /// The next segment of a connection that has the turn.
-    fn transmit_at(&mut self, now: Time, rate: RateIndex, place: Place) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
+    fn transmit_paced(&mut self, now: Time, rate: RateIndex, place: Place) -> Option<Outgoing> {
         let common = self.rates.get_mut(rate);
-        match place {
+        let (outside, transmit) = match place {
             Place::Opened(source) => {
                 let opened = self.opened.get_mut(&source)?;
-                let sent = common.lend(&mut opened.connection, |it| it.poll_transmit(now));
-                match sent {
-                    Some(_) => self.agenda.touch(source),
-                    None => self.agenda.settle(source, opened.connection.poll_timeout().unwrap_or(Time::NEVER)),
-                }
-                let transmit = sent?;
-                Some((Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit))
+                let Some(transmit) = common.lend(&mut opened.connection, |it| it.poll_transmit(now)) else {
+                    self.agenda.settle(source, opened.connection.poll_timeout().unwrap_or(Time::NEVER));
+                    self.agenda.may_tell(source);
+                    return None;
+                };
+                (Outside { source, destination: opened.peer_port, ecn: transmit.ecn }, transmit)
             }
             Place::Accepted(source, handle) => {
                 let acceptor = &mut self.accepted.get_mut(&source)?.acceptor;
                 let (destination, transmit) = acceptor.poll_transmit_at(common, now, handle)?;
-                Some((Outside { source, destination, ecn: transmit.ecn }, transmit))
+                (Outside { source, destination, ecn: transmit.ecn }, transmit)
             }
-        }
+        };
+        self.have_sent.insert(place, rate);
+        Some(Outgoing::Segment(outside, transmit))
     }
 
     fn transmit_opened(&mut self, now: Time) -> Option<(Outside, Transmit<Segment<Bytes>>)> {
@@ -341,6 +370,11 @@ impl Connections {
             let (destination, transmit) = sent?;
             Some((Outside { source, destination, ecn: transmit.ecn }, transmit))
         })
+    }
+
+    /// How much may go out at once: a millisecond of what all rates have together.
+    pub(super) fn bytes_at_once(&self) -> u64 {
+        if self.has_own_rates { u64::MAX } else { self.rates.bytes_per_ms() }
     }
 
     /// The next event.

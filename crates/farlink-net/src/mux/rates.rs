@@ -35,6 +35,9 @@ struct Turns {
     /// Connections that want it, and the one that had it last.
     waiting: BTreeSet<Turn>,
     last: Option<Turn>,
+    /// Whether it was found closed, and nothing has happened since: a driver that looks again some microseconds later would send packets
+    /// one by one.
+    is_resting: bool,
 }
 
 impl Rates {
@@ -44,7 +47,13 @@ impl Rates {
             return Some(RateIndex(known));
         }
         let rate = begin(config)?;
-        self.rates.push(Turns { rate, config: config.clone(), waiting: BTreeSet::new(), last: None });
+        self.rates.push(Turns {
+            rate,
+            config: config.clone(),
+            waiting: BTreeSet::new(),
+            last: None,
+            is_resting: false,
+        });
         Some(RateIndex(self.rates.len() - 1))
     }
 
@@ -65,23 +74,22 @@ impl Rates {
 
     /// Somebody has something to send.
     pub(super) fn want(&mut self, rate: RateIndex, turn: Turn) {
-        self.rates[rate.0].waiting.insert(turn);
+        let turns = &mut self.rates[rate.0];
+        turns.waiting.insert(turn);
+        turns.is_resting = false;
     }
 
     /// And has nothing more to send.
     pub(super) fn want_no_more(&mut self, rate: RateIndex, turn: Turn) {
-        let turns = &mut self.rates[rate.0];
-        turns.waiting.remove(&turn);
-        turns.rate.set_waited_for(!turns.waiting.is_empty());
+        self.rates[rate.0].waiting.remove(&turn);
     }
 
     /// Whose turn it is to send a packet now.
     pub(super) fn next_turn(&mut self, now: Time) -> Option<(RateIndex, Turn)> {
         self.rates.iter_mut().enumerate().find_map(|(index, turns)| {
-            let Turns { rate, waiting, last, .. } = turns;
+            let Turns { rate, waiting, last, is_resting, .. } = turns;
             let first = waiting.first()?;
-            if !rate.is_open(now) {
-                rate.set_waited_for(true);
+            if *is_resting || !rate.is_open(now) {
                 return None;
             }
             let behind = last.and_then(|last| waiting.range((Bound::Excluded(last), Bound::Unbounded)).next());
@@ -89,6 +97,26 @@ impl Rates {
             *last = Some(next);
             Some((RateIndex(index), next))
         })
+    }
+
+    /// What all of them send in a millisecond; the most that there is if one has no limit.
+    pub(super) fn bytes_per_ms(&self) -> u64 {
+        let bits_per_s = self.rates.iter().map(|turns| turns.rate.bits_per_s().unwrap_or(f64::INFINITY)).sum::<f64>();
+        (bits_per_s / 8e3) as u64
+    }
+
+    /// Nobody can send any more now: only for those that want to, what is missed meanwhile is caught up with. `[P20]`
+    pub(super) fn rest(&mut self) {
+        for turns in &mut self.rates {
+            turns.is_resting = !turns.waiting.is_empty();
+            turns.rate.set_waited_for(turns.is_resting);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        for turns in self.rates.iter_mut().filter(|turns| turns.rate.next() <= now) {
+            turns.is_resting = false;
+        }
     }
 
     /// When the next one may send.

@@ -40,8 +40,10 @@ impl Mux {
         let first = session.poll_transmit(now, out, None)?;
         let (mut bytes, mut count) = (first.bytes, 1);
         let most = if first.is_probe { 1 } else { most };
+        // In one go no more than a millisecond of the rate, or two packets.
+        let most_bytes = session.connections.bytes_at_once().max(2 * first.bytes as u64);
         let like = Like { most_bytes: first.bytes, ecn: first.ecn };
-        while count < most && out.len() - bytes >= first.bytes {
+        while count < most && out.len() - bytes >= first.bytes && (bytes + first.bytes) as u64 <= most_bytes {
             let Some(next) = session.poll_transmit(now, &mut out[bytes..], Some(like)) else { break };
             (bytes, count) = (bytes + next.bytes, count + 1);
             if next.bytes < first.bytes {

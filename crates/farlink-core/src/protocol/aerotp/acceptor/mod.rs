@@ -221,7 +221,8 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         self.route(now, from, segment, rx, random, Some(rate))
     }
 
-    /// The next segment of a connection that wants the rate, and where to.
+    /// The next segment of a connection that wants the rate, and where to. When the rate is not open any more, the owner
+    /// [touches](Self::get_mut) those that have sent, whose deadlines are others now.
     pub fn poll_transmit_at(
         &mut self,
         rate: &mut CommonRate,
@@ -230,12 +231,10 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
     ) -> Option<(A, Transmit<Segment<D>>)> {
         let accepted = self.connections.get_mut(&handle)?;
         let sent = rate.lend(&mut accepted.connection, |it| it.poll_transmit(now));
-        match sent {
-            Some(_) => self.agenda.touch(handle),
-            None => {
-                let due = Self::timeout_of(&self.config, &accepted.connection);
-                self.agenda.settle(handle, due);
-            }
+        if sent.is_none() {
+            let due = Self::timeout_of(&self.config, &accepted.connection);
+            self.agenda.settle(handle, due);
+            self.agenda.may_tell(handle);
         }
         Some((accepted.address, sent?))
     }
