@@ -17,6 +17,8 @@
 
 PYTHON ?= python3
 PEERS ?= all
+# Of Cargo.toml: `release` is what users get, `quick` compiles in half the time, for tests.
+PROFILE ?= release
 BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
@@ -40,7 +42,7 @@ test: $(STAMPS)/venv
 	@.ci/checks
 
 check:
-	@[ -n "$$(git diff --name-only $(BASE) -- '*.rs' Cargo.toml Cargo.lock)" ] && [ -e $(STAMPS)/test ] || $(MAKE) --no-print-directory test-tools
+	@[ -n "$$(git diff --name-only $(BASE) -- '*.rs' Cargo.toml Cargo.lock)" ] && [ -e $(STAMPS)/test ] || $(MAKE) --no-print-directory test-tools PROFILE=quick
 	@.ci/changed $(BASE)
 
 bench: test-tools
@@ -117,18 +119,18 @@ $(STAMPS)/venv:
 	@$(PIP) install 'maturin>=1.8,<2'
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/wheel.built: $(SOURCES) | $(STAMPS)/venv
+$(STAMPS)/wheel-$(PROFILE).built: $(SOURCES) | $(STAMPS)/venv
 	@echo "Building farlink (some minutes the first time)"
-	@rm -rf $(STAMPS)/wheel
-	@output=$$($(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python \
+	@rm -rf $(STAMPS)/wheel $(STAMPS)/wheel-*.built # one of them is installed
+	@output=$$($(BIN)/maturin build --profile $(PROFILE) --quiet --auditwheel skip --interpreter $(BIN)/python \
 		--out $(STAMPS)/wheel 2>&1) || { echo "$$output"; exit 1; }
 	@$(PIP) install --no-deps --force-reinstall "$(WHEEL)"
 	@touch $@
 
-$(STAMPS)/run: $(STAMPS)/wheel.built
+$(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built
 	@$(PIP) install "$(WHEEL)[plot,parquet,optics]"
 	@touch $@
 
-$(STAMPS)/test: $(STAMPS)/wheel.built
+$(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built
 	@$(PIP) install "$(WHEEL)[all,test]"
 	@touch $@ $(STAMPS)/run

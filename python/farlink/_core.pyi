@@ -67,6 +67,7 @@ def receive_files(
     overwrite: bool = False,
     by_host: bool = False,
     once: bool = False,
+    patience_s: float = 300.0,
 ) -> None: ...
 
 class NetWaits:

@@ -163,6 +163,7 @@ WRONG = {
         ["receive", "in", "--listen", "192.0.2.1", "--keys", "shore-keys"],
         ["cannot use 192.0.2.1:47470", "another"],
     ),
+    "patience": (["receive", "in", "--patience", "-1", "--keys", "shore-keys"], ["patience of -1 s", "0 or more"]),
     "second key": (["keygen", "--keys", "ship-keys"], ["there is a key already", "move it away"]),
     "no public key": (["trust", "abc", "x", "--keys", "ship-keys"], ['"abc"', "32 bytes in base64"]),
     "no name": (["trust", "A" * 43 + "=", "--keys", "ship-keys"], ["no name"]),
@@ -226,6 +227,25 @@ def test_either_side_may_be_killed_at_any_time(hosts, tmp_path):
     assert last.returncode == 0, last.stderr
     resumed = int(re.search(r"([\d,]+) there from before", last.stdout)[1].replace(",", ""))
     assert resumed > 0, last.stdout
+    assert_same(tmp_path / "data", tmp_path / "in" / "data")
+
+
+def test_a_receiver_gives_up_a_silent_sender_after_its_patience(hosts, tmp_path):
+    tree(tmp_path / "data", 4_000_000)
+    ship, shore = hosts
+    with receiving("in", "--listen", "127.0.0.1:0", "--patience", "1", "--keys", shore, cwd=tmp_path) as (receiver, address):
+        sender = subprocess.Popen([*CLI, "send", "data", address, "--keys", ship, "--rate", "1e7"], cwd=tmp_path)
+        time.sleep(2)
+        sender.kill()
+        sender.wait()
+        killed = time.monotonic()
+        said = receiver.stderr.readline()
+        waited = time.monotonic() - killed
+        again = subprocess.run([*CLI, "send", "data", address, "--keys", ship], cwd=tmp_path, check=False)
+
+    assert said.startswith("ship: "), said
+    assert waited < 60, "by default it waits five minutes"
+    assert again.returncode == 0
     assert_same(tmp_path / "data", tmp_path / "in" / "data")
 
 

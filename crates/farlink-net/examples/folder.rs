@@ -44,6 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         options: ReceiveOptions::default(),
         by_host: false,
         once: true,
+        patience: Duration::from_secs(300),
     };
     let (listening, address) = oneshot::channel();
     let mut listening = Some(listening);

@@ -1,9 +1,10 @@
 //! What an endpoint of a host is made with: the key in its folder, whom it trusts, and what its packets are like.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
-use farlink_core::protocol::aerotp::RateControl;
-use farlink_core::units::BitRate;
+use farlink_core::protocol::aerotp::{AerotpConfig, RateControl};
+use farlink_core::units::{BitRate, PositiveSeconds};
 
 use crate::io::EndpointConfig;
 use crate::mux::{MuxConfig, Trust};
@@ -41,6 +42,21 @@ impl PathSettings {
         Ok(config)
     }
 }
+
+/// A silent peer is given up after so long, a second at least. An idle one is asked so often that the loss of some questions or answers ends
+/// nothing.
+pub(crate) fn set_patience(connection: &mut AerotpConfig, patience: Duration) {
+    // Values that no connection can have are refused with its configuration.
+    let patience_s = patience.as_secs_f64().clamp(1.0, MOST_PATIENCE_S);
+    let seconds = |seconds| PositiveSeconds::new(seconds).expect("it is within the range");
+    connection.give_up_after_s = seconds(patience_s);
+    connection.keep_alive_s = Some(seconds((patience_s / QUESTIONS).min(MOST_IDLE_S)));
+}
+
+const MOST_PATIENCE_S: f64 = 1e7;
+/// Within the patience an idle peer is asked so often, and after this many seconds at the latest.
+const QUESTIONS: f64 = 6.0;
+const MOST_IDLE_S: f64 = 60.0;
 
 /// Any port, on the interface that leads there: to this machine, no other can send anything to it.
 pub(crate) fn own_address(peer: SocketAddr) -> SocketAddr {

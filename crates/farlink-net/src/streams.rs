@@ -4,18 +4,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use farlink_core::protocol::aerotp::AcceptorLimits;
-use farlink_core::units::PositiveSeconds;
 
 use crate::io::{Connection, Endpoint, EndpointConfig};
 use crate::mux::Trust;
 use crate::seal::PublicKey;
-use crate::settings::{PathSettings, own_address};
+use crate::settings::{PathSettings, own_address, set_patience};
 use crate::state::StateFolder;
 use crate::transfer::TransferError;
-
-/// Within the patience an idle peer is asked so often, and after this many seconds at the latest.
-const QUESTIONS: f64 = 6.0;
-const MOST_IDLE_S: f64 = 60.0;
 
 /// What both sides of streams set.
 #[derive(Clone, Debug)]
@@ -31,12 +26,7 @@ pub struct StreamSettings {
 impl StreamSettings {
     fn endpoint(&self, folder: &StateFolder, trust: Trust) -> Result<EndpointConfig, TransferError> {
         let mut config = self.path.endpoint(folder, trust)?;
-        // Values that no connection can have are refused with its configuration.
-        let patience = PositiveSeconds::new(self.patience.as_secs_f64().clamp(1.0, 1e7));
-        config.connection.give_up_after_s = patience.expect("it is within the range");
-        // An idle peer is asked so often that the loss of some questions or answers ends nothing.
-        let idle = (config.connection.give_up_after_s.time().as_secs_f64() / QUESTIONS).min(MOST_IDLE_S);
-        config.connection.keep_alive_s = Some(PositiveSeconds::new(idle).expect("it is within the range"));
+        set_patience(&mut config.connection, self.patience);
         Ok(config)
     }
 }

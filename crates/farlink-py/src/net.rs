@@ -172,7 +172,7 @@ pub(crate) fn send_files(
 
 /// Receives files until it is interrupted, or after one complete transfer. `tell` is called with events as JSON.
 #[pyfunction]
-#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, damaged_links=false, overwrite=false, by_host=false, once=false))]
+#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, damaged_links=false, overwrite=false, by_host=false, once=false, patience_s=300.0))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn receive_files(
     py: Python<'_>,
@@ -186,6 +186,7 @@ pub(crate) fn receive_files(
     overwrite: bool,
     by_host: bool,
     once: bool,
+    patience_s: f64,
 ) -> PyResult<()> {
     let folder = folder(keys)?;
     let settings = ReceiveSettings {
@@ -194,6 +195,7 @@ pub(crate) fn receive_files(
         options: ReceiveOptions { overwrite, ..ReceiveOptions::default() },
         by_host,
         once,
+        patience: patience(patience_s)?,
     };
     let failure: Mutex<Option<PyErr>> = Mutex::new(None);
     let received = watched(py, None, |report| {

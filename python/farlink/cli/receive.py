@@ -32,6 +32,7 @@ def receive(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="A file replaces another one of its name.")] = False,
     by_host: Annotated[bool, typer.Option("--by-host", help="Each host has a folder of its own, by its name.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Stop after one complete transfer.")] = False,
+    patience: Annotated[float, typer.Option(metavar="S", help="How long to wait for a sender that is silent.")] = 300.0,
     packet_bytes: PacketBytes = 1500,
     damaged_links: DamagedLinks = False,
     log: Log = "warn",
@@ -71,6 +72,7 @@ def receive(
             overwrite=overwrite,
             by_host=by_host,
             once=once,
+            patience_s=patience,
         )
         if last is not None and last.summary is not None:
             report_failures(last.summary)

@@ -143,6 +143,7 @@ def receive_files(
     overwrite: bool = False,
     by_host: bool = False,
     once: bool = False,
+    patience_s: float = 300.0,
 ) -> None:
     """Receive files from trusted hosts, until it is interrupted.
 
@@ -168,6 +169,8 @@ def receive_files(
         Whether each host has a folder of its own, by its name.
     once
         Whether to stop after one complete transfer.
+    patience_s
+        How long a silent host is waited for, as through an outage, in seconds, 1 at least. What it has sent is kept for its next try.
 
     Raises
     ------
@@ -193,4 +196,5 @@ def receive_files(
             overwrite=overwrite,
             by_host=by_host,
             once=once,
+            patience_s=patience_s,
         )

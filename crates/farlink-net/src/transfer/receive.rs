@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use farlink_core::protocol::aerotp::AcceptorLimits;
 use tokio::sync::{Mutex, mpsc};
@@ -12,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::files::{self, FilesError, Progress, ReceiveOptions, Summary};
 use crate::io::{Connection, Endpoint};
 use crate::mux::Trust;
-use crate::settings::PathSettings;
+use crate::settings::{PathSettings, set_patience};
 use crate::state::{StateFolder, Trusted};
 
 use super::{FILES_PORT, LAST_WORDS, TransferError};
@@ -30,6 +31,8 @@ pub struct ReceiveSettings {
     pub by_host: bool,
     /// Whether it ends after one transfer that was complete.
     pub once: bool,
+    /// How long a silent host is waited for, 1 s at least, as through an outage. Files that did not come whole are kept for its next try.
+    pub patience: Duration,
 }
 
 /// What happens while files are received.
@@ -58,7 +61,8 @@ pub async fn receive(
     mut tell: impl FnMut(Received),
 ) -> Result<(), TransferError> {
     let trusted = Arc::new(folder.trusted()?);
-    let config = settings.path.endpoint(folder, Trust::Keys(trusted.keys()))?;
+    let mut config = settings.path.endpoint(folder, Trust::Keys(trusted.keys()))?;
+    set_patience(&mut config.connection, settings.patience);
     let counters = Box::new(folder.counters_to_answer()?);
     let endpoint = Endpoint::bind(settings.listen, config, counters)?;
     endpoint.listen(FILES_PORT, AcceptorLimits::default())?;

@@ -4,13 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use farlink_core::units::PositiveSeconds;
-
 use crate::files::{self, FilesError, Progress, SendOptions, Summary};
 use crate::io::Endpoint;
 use crate::mux::Trust;
 use crate::seal::PublicKey;
-use crate::settings::{PathSettings, own_address};
+use crate::settings::{PathSettings, own_address, set_patience};
 use crate::state::StateFolder;
 
 use super::{FILES_PORT, LAST_WORDS, TransferError};
@@ -51,8 +49,7 @@ pub async fn send(
     for path in paths {
         std::fs::symlink_metadata(path).map_err(|error| FilesError::local("send", path, error))?;
     }
-    config.connection.give_up_after_s =
-        PositiveSeconds::new(settings.patience.as_secs_f64().max(1.0)).expect("durations are finite");
+    set_patience(&mut config.connection, settings.patience);
     let endpoint = Endpoint::bind(own_address(settings.address), config, Box::new(folder.counters_to_send()?))?;
 
     let (mut carried, mut until) = (0, tokio::time::Instant::now() + settings.patience);
