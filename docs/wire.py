@@ -179,31 +179,31 @@ def _farlink(cell: Cell, path: KernelPath) -> Measured:
     (path.folder / "in").mkdir()
     path.start(path.far, *CLI, "receive", "in", "--listen", FAR, *size, "--once", "--keys", "shore", name="receiver")
     watched = path.start(path.far, sys.executable, WATCH, "out", path.folder / "in", name="watch")
-    _wait(path, 2)
+    wait(path, 2)
     began_s = time.time()
     rate = ("--rate", f"{RATE_BPS:g}") if cell.control == "rate" else ()
     path.start(path.near, *CLI, "send", "content", FAR, *rate, *size, "--keys", "ship", name="sender")
     mended_s = None
     if cell.has_outage:
-        _wait(path, began_s + OUTAGE_S[0] - time.time())
+        wait(path, began_s + OUTAGE_S[0] - time.time())
         path.cut()
-        _wait(path, began_s + OUTAGE_S[1] - time.time())
+        wait(path, began_s + OUTAGE_S[1] - time.time())
         path.mend()
         mended_s = time.time()
     span_s = (began_s + SPAN_S[0], began_s + SPAN_S[1])
     cpu = (0.0, 0.0)
     if cell.is_file:
         while path.is_running("sender"):
-            _wait(path, 0.1)
+            wait(path, 0.1)
         span_s = (began_s, time.time())
-        _wait(path, 2)
+        wait(path, 2)
     else:
-        _wait(path, span_s[0] - time.time())
+        wait(path, span_s[0] - time.time())
         before = (path.cpu_s("sender"), path.cpu_s("receiver"))
-        _wait(path, span_s[1] - time.time())
+        wait(path, span_s[1] - time.time())
         length_s = SPAN_S[1] - SPAN_S[0]
         cpu = ((path.cpu_s("sender") - before[0]) / length_s, (path.cpu_s("receiver") - before[1]) / length_s)
-        _wait(path, 0.6)  # for the relay's next line
+        wait(path, 0.6)  # for the relay's next line
     is_equal = None
     if cell.is_file:
         there = path.folder / "in" / "content"
@@ -243,10 +243,10 @@ def _after(times_s: Sequence[float], from_s: float | None) -> float | None:
 def _tcp(cell: Cell, path: KernelPath) -> Measured:
     """Measure the kernel's TCP."""
     arrived = path.start(path.far, sys.executable, FLOW, "receive", FAR, f"{TCP_PORT}", name="receiver")
-    _wait(path, 1)
+    wait(path, 1)
     began_s = time.time()
     path.start(path.near, sys.executable, FLOW, "send", FAR, f"{TCP_PORT}", "--control", cell.control, name="sender")
-    _wait(path, TCP_SPAN_S[1] + 0.6)
+    wait(path, TCP_SPAN_S[1] + 0.6)
     load = os.getloadavg()[0]
     path.stop()
     span_s = (began_s + TCP_SPAN_S[0], began_s + TCP_SPAN_S[1])
@@ -292,7 +292,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _wait(path: KernelPath, seconds: float) -> None:
+def wait(path: KernelPath, seconds: float) -> None:
     """Let the programs run."""
     until_s = time.time() + seconds
     while (left_s := until_s - time.time()) > 0:

@@ -1,5 +1,6 @@
 //! Muxes in virtual time, over a network that loses, repeats and records datagrams.
 
+mod recordings;
 mod renewal;
 
 use std::collections::BTreeMap;
