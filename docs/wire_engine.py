@@ -1,8 +1,9 @@
-"""Write the comparison with the packet engine in `docs/validation/wire.md`: a part of `make wire`. A quarter of an hour, as root.
+"""Write the comparison with the packet engine in `docs/validation/wire.md`, a part of `make wire`. Half an hour, as root.
 
-One scenario, a file over a link that loses packets, is run in the packet engine, and by `farlink send` and `farlink receive` over
-the example `relay`, with ten seeds each. Finished runs are kept in `out/wire-engine.jsonl` with commit and date, so that the
-same command goes on where it stopped; those of other programs are made anew. `--page` measures nothing and writes the page only.
+One scenario, a file over a link that loses packets, is run in the packet engine, and by `farlink send` and `farlink receive`
+over the example `relay`, with ten seeds each. Finished runs are kept in `out/wire-engine.jsonl` with commit and date, so that
+the same command goes on where it stopped; those of other programs are made anew. `--page` measures nothing and writes the page
+only.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class Run:
 def scenario(loss: float) -> dict[str, Any]:
     """The path of the relay, and a transport with the settings of `farlink send`."""
     return {
+        "runs": len(SEEDS),
+        "seed": 1,
         "link": {
             "rate_bps": RATE_BPS,
             "delay_s": ROUND_TRIP_S / 2,
@@ -103,17 +106,14 @@ def scenario(loss: float) -> dict[str, Any]:
 
 def in_engine(loss: float) -> list[Run]:
     """The scenario in the packet engine, a run for each seed."""
+    rows = farlink.run(scenario(loss)).rows
+    names = ("flow", "goodput_bps", "retransmitted_bytes", "sent_bytes", "loss_fraction")
     runs = []
-    for seed in SEEDS:
-        rows = farlink.run({**scenario(loss), "seed": seed}).rows
-        [row] = [one for one in zip(*(rows[name] for name in ENGINE_COLUMNS), strict=True) if one[0] == "file"]
-        _, goodput_bps, again_bytes, sent_bytes, loss_fraction = row
-        sent = round(sent_bytes / PACKET_BYTES)
-        runs.append(Run(float(goodput_bps), int(again_bytes), sent, round(sent * loss_fraction), 0))
+    for flow, goodput_bps, again_bytes, sent_bytes, lost in zip(*(rows[name] for name in names), strict=True):
+        if flow == "file":
+            sent = round(sent_bytes / PACKET_BYTES)
+            runs.append(Run(goodput_bps, round(again_bytes), sent, round(sent * lost), 0))
     return runs
-
-
-ENGINE_COLUMNS = ("flow", "goodput_bps", "retransmitted_bytes", "sent_bytes", "loss_fraction")
 
 
 def over_wire(loss: float, seed: int, programs: Path) -> Run:
@@ -222,15 +222,17 @@ def table(runs: Runs) -> str:
     for loss in LOSSES:
         wire, engine = runs.of(loss), in_engine(loss)
         # For each packet that was lost or dropped: how many are is random.
-        again = [[run.content_bytes for run in engine], [run.content_bytes - plain_bytes for run in wire]]
+        again = [[float(run.content_bytes) for run in engine], [run.content_bytes - plain_bytes for run in wire]]
         lost = [[run.lost + run.dropped for run in of] for of in (engine, wire)]
         per_lost = [[a / n for a, n in zip(*pair, strict=True)] for pair in zip(again, lost, strict=True)]
-        for name, (ours, theirs), digits, unit, wanted in (
-            ("goodput, Mb/s", [[run.goodput_bps for run in of] for of in (engine, wire)], 3, 1e6, GOODPUT_SHARE),
+        goodput = [[run.goodput_bps for run in of] for of in (engine, wire)]
+        quantities: list[tuple[str, list[list[float]], int, float, float | None]] = [
+            ("goodput, Mb/s", goodput, 3, 1e6, GOODPUT_SHARE),
             ("sent again, kB", again, 1, 1e3, AGAIN_SHARE),
             ("sent again for each lost packet, bytes", per_lost, 0, 1.0, None),
-        ):
-            means = [Mean.of(ours), Mean.of(theirs)]
+        ]
+        for name, of_both, digits, unit, wanted in quantities:
+            means = [Mean.of(values) for values in of_both]
             ratio = means[1].over(means[0])
             row = [f"{loss:g}", name, *(mean.shown(digits, unit) for mean in means), ratio.shown(3)]
             is_met = wanted is not None and abs(ratio.value - 1) <= wanted
