@@ -103,6 +103,8 @@ class Measured:
     damaged: int
     back: int
     longest_bytes: int
+    # Content that packets carried, parity left out.
+    content_bytes: int = 0
     first_packet_s: float = 0.0
     first_content_s: float = 0.0
     resumed_s: float | None = None
@@ -240,7 +242,7 @@ def _farlink(cell: Cell, path: KernelPath) -> Measured:
         cpu=cpu,
         curve_bps=tuple(came.between(began_s + second, began_s + second + 1, "came_bytes") * 8 for second in range(20)),
         load=load,
-        **_counted(path, PORT, span_s),
+        **_counted(path, PORT, span_s, PARITY_BYTES if cell.damaged_links else 0),
     )
 
 
@@ -276,10 +278,11 @@ def _peer(cell: Cell, path: KernelPath, programs: Path) -> Measured:
     return Measured(goodput_bps, curve_bps=curve_bps, load=load, **_counted(path, TCP_PORT, span_s))
 
 
-def _counted(path: KernelPath, port: int, span_s: tuple[float, float]) -> dict[str, Any]:
+def _counted(path: KernelPath, port: int, span_s: tuple[float, float], parity_bytes: int = 0) -> dict[str, Any]:
     """Counts of the relay within a span, how late it was, commit and date."""
     relayed = Samples(path.relay)
-    counts = {name: round(relayed_count(relayed, port, span_s, name)) for name in ("came", "dropped", "lost", "damaged")}
+    names = ("came", "came_bytes", "dropped", "lost", "damaged")
+    counts = {name: round(relayed_count(relayed, port, span_s, name)) for name in names}
     last = relayed.lines[-1]
     back = [name for name in last["back"] if name.split()[2] == f"{port}"]
     return {
@@ -287,6 +290,7 @@ def _counted(path: KernelPath, port: int, span_s: tuple[float, float]) -> dict[s
         "dropped": counts["dropped"],
         "lost": counts["lost"],
         "damaged": counts["damaged"],
+        "content_bytes": counts["came_bytes"] - (HEADER_BYTES + parity_bytes) * counts["came"],
         "back": round(sum(relayed.between(*span_s, "back", name, "came") for name in back)),
         "longest_bytes": max((flow["longest_bytes"] for flow in last["there"].values()), default=0),
         "late_share": last["late"]["beyond_1_ms"] / max(last["late"]["packets"], 1),
@@ -380,23 +384,24 @@ def outage_table(runs: Runs) -> str:
 def file_table(runs: Runs) -> str:
     """Files over paths that reorder and damage packets."""
     rows = []
-    for cell in cells():
-        if not cell.is_file or (measured := runs.of(cell)) is None:
-            continue
-        parity = PARITY_BYTES if cell.damaged_links else 0
-        needed = needed_packets(measured, FILE_BYTES, parity)
+    found = {cell: measured for cell in cells() if cell.is_file and (measured := runs.of(cell)) is not None}
+    # What a transfer carries beside the file, where nothing is lost.
+    said_bytes = min((one.content_bytes - FILE_BYTES for one in found.values() if one.damaged + one.lost == 0), default=0)
+    for cell, measured in found.items():
         gone = measured.lost + measured.damaged + measured.dropped
+        full_bytes = measured.longest_bytes - HEADER_BYTES - (PARITY_BYTES if cell.damaged_links else 0)
+        again_bytes = measured.content_bytes - FILE_BYTES - said_bytes
         name = cell.place.name + (", `--damaged-links`" if cell.damaged_links else "")
-        row = [name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}"]
-        row += [f"{measured.sent:,}", f"{needed:,.0f}", f"{gone:,}", f"{measured.sent - needed:,.0f}"]
-        rows.append([*row, "" if gone == 0 else f"{(measured.sent - needed) / gone:.2f}"])
-    head = ["path", "SHA-256 equal", "Mb/s", "sent", "needed", "lost or damaged", "not needed", "not needed / lost or damaged"]
+        row = [name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}", f"{measured.sent:,}"]
+        row += [f"{gone:,}", f"{again_bytes / 1e3:,.0f}"]
+        rows.append([*row, "" if gone == 0 else f"{again_bytes / (gone * full_bytes):.3f}"])
+    head = ["path", "SHA-256 equal", "Mb/s", "packets sent", "lost or damaged", "sent again kB", "sent again / lost or damaged"]
     return page.table(head, rows, "llr")
 
 
-def needed_packets(measured: Measured, content_bytes: float, parity_bytes: int = 0) -> float:
+def needed_packets(measured: Measured, content_bytes: float) -> float:
     """Packets for content, each as long as the longest that came by."""
-    return content_bytes / (measured.longest_bytes - HEADER_BYTES - parity_bytes)
+    return content_bytes / (measured.longest_bytes - HEADER_BYTES)
 
 
 def curves(runs: Runs) -> Figure:
