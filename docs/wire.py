@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -428,33 +428,55 @@ def curves(runs: Runs) -> Figure:
 
 
 def write_page(runs: Runs) -> None:
-    """Write what was measured; cells that were not are named."""
-    found = {cell: measured for cell in cells() if (measured := runs.of(cell)) is not None}
-    ours = [measured for cell, measured in found.items() if cell.is_farlink]
-    missing = [str(cell) for cell in cells() if cell not in found]
-    dates = sorted({one.date for one in found.values()})
-    page.write(
-        "wire.md",
-        {"wire": curves(runs)},
-        only=True,
-        commits=", ".join(sorted({one.commit for one in found.values()})),
-        dates=dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
-        load_least=min(one.load for one in found.values()),
-        load_most=max(one.load for one in found.values()),
-        late=max(one.late_share for one in found.values()),
-        longest=max(one.longest_bytes for one in ours),
-        payload=max(one.longest_bytes for one in ours) - HEADER_BYTES,
-        first=max(one.first_packet_s for one in ours),
-        outages=outage_table(runs),
-        resumed_wanted=RESUMED_S,
-        shares=share_table(runs),
-        tcp=tcp_table(runs),
-        packets=packet_table(runs),
-        files=file_table(runs),
-        missing=page.paragraph(
-            f"Not measured of these cells: {'; '.join(missing)}." if missing else "All cells were measured."
-        ),
-    )
+    """Write what was measured; the page keeps what it has of tables of which cells are missing."""
+    missing = [cell for cell in cells() if runs.of(cell) is None]
+    shown: page.Values = {name: table for name, table in tables(runs).items() if not set(cells_of(name)) & set(missing)}
+    if missing:
+        print(f"not measured: {'; '.join(map(str, missing))}", file=sys.stderr)
+    else:
+        shown |= about(runs)
+    page.write("wire.md", {} if missing else {"wire": curves(runs)}, only=True, **shown)
+
+
+def cells_of(table: str) -> list[Cell]:
+    """What a table of the page shows."""
+    shows: dict[str, Callable[[Cell], bool]] = {
+        "outages": lambda cell: cell.outage_s > 0,
+        "shares": lambda cell: cell.wanted is not None,
+        "tcp": lambda cell: cell.place.name == "plain",
+        "packets": lambda cell: cell.is_farlink and not cell.is_file and cell.outage_s == 0,
+        "files": lambda cell: cell.is_file,
+    }
+    return [cell for cell in cells() if shows[table](cell)]
+
+
+def tables(runs: Runs) -> page.Values:
+    """The tables of the page."""
+    return {
+        "outages": outage_table(runs),
+        "shares": share_table(runs),
+        "tcp": tcp_table(runs),
+        "packets": packet_table(runs),
+        "files": file_table(runs),
+    }
+
+
+def about(runs: Runs) -> page.Values:
+    """When and how all was measured."""
+    found = [measured for cell in cells() if (measured := runs.of(cell)) is not None]
+    ours = [measured for cell in cells() if cell.is_farlink and (measured := runs.of(cell)) is not None]
+    dates = sorted({one.date for one in found})
+    return {
+        "commits": ", ".join(sorted({one.commit for one in found})),
+        "dates": dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
+        "load_least": min(one.load for one in found),
+        "load_most": max(one.load for one in found),
+        "late": max(one.late_share for one in found),
+        "longest": max(one.longest_bytes for one in ours),
+        "payload": max(one.longest_bytes for one in ours) - HEADER_BYTES,
+        "first": max(one.first_packet_s for one in ours),
+        "resumed_wanted": RESUMED_S,
+    }
 
 
 def add_quinn(programs: Path) -> None:
