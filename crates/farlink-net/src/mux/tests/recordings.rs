@@ -1,9 +1,10 @@
 //! Whatever was recorded delivers nothing a second time, also to a receiver that has died and was started again. `[Y5]`, `[Y6]`
 
 use std::cell::Cell;
-use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::{fs, io};
 
-use crate::state::StateFolder;
+use crate::state::{CounterFiles, StateFolder};
 
 use super::*;
 
@@ -19,6 +20,33 @@ fn clock_us() -> u64 {
     })
 }
 
+/// The counters in files, on a disk that may be full.
+struct Disk {
+    files: CounterFiles,
+    is_full: Arc<AtomicBool>,
+}
+
+impl CounterStore for Disk {
+    fn own(&self) -> u64 {
+        self.files.own()
+    }
+
+    fn keep_own(&mut self, bound: u64) -> io::Result<()> {
+        self.files.keep_own(bound)
+    }
+
+    fn peer(&self, peer: &PublicKey) -> u64 {
+        self.files.peer(peer)
+    }
+
+    fn keep_peer(&mut self, peer: &PublicKey, bound: u64) -> io::Result<()> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.files.keep_peer(peer, bound)
+    }
+}
+
 fn host(key: &StaticKey, trusted: &StaticKey, store: Box<dyn CounterStore>) -> Mux {
     let trust = Trust::Keys([trusted.public()].into());
     let mut mux = Mux::new(MuxConfig { trust, ..MuxConfig::new(key.clone()) }, store, clock_us).unwrap();
@@ -31,6 +59,7 @@ struct Recorded {
     net: Net,
     keys: [StaticKey; 2],
     folder: tempfile::TempDir,
+    is_full: Arc<AtomicBool>,
     /// Of sessions that have delivered something.
     recorded: Vec<(usize, Vec<u8>)>,
     sessions: u32,
@@ -43,7 +72,7 @@ impl Recorded {
         let net = Net::new(0.0, seed);
         let keys = [0, 1].map(|place| net.hosts[place].config.key.clone());
         let folder = tempfile::tempdir().unwrap();
-        Recorded { net, keys, folder, recorded: Vec::new(), sessions: 0, kept: 0 }
+        Recorded { net, keys, folder, is_full: Arc::default(), recorded: Vec::new(), sessions: 0, kept: 0 }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -69,8 +98,10 @@ impl Recorded {
             let written = self.below(text.len() as u64) as usize;
             fs::write(peers.with_extension("new"), &text[..written]).unwrap();
         }
-        let counters = StateFolder::new(self.folder.path()).counters_to_answer().unwrap();
-        self.net.hosts[1] = host(&self.keys[1], &self.keys[0], Box::new(counters));
+        self.is_full.store(false, Ordering::Relaxed);
+        let files = StateFolder::new(self.folder.path()).counters_to_answer().unwrap();
+        let disk = Disk { files, is_full: self.is_full.clone() };
+        self.net.hosts[1] = host(&self.keys[1], &self.keys[0], Box::new(disk));
     }
 
     /// Parts of the recordings come in any order, some of them several times, within a few seconds.
@@ -102,8 +133,11 @@ impl Recorded {
             self.net.hosts[0].close(self.net.now, id);
         }
         self.replay();
-        let life = Time::from_millis(self.below(3000));
-        self.net.run_until(self.net.now + life);
+        for _ in 0..2 {
+            let (is_full, life) = (self.below(4) == 0, Time::from_millis(self.below(2000)));
+            self.is_full.store(is_full, Ordering::Relaxed);
+            self.net.run_until(self.net.now + life);
+        }
         assert!(data.starts_with(&self.net.read), "{} of {} bytes", self.net.read.len(), data.len());
         let recorded = std::mem::take(&mut self.net.recorded);
         // What comes for the first time is no replay.
@@ -123,6 +157,34 @@ impl Recorded {
         self.net.run_for(5);
         self.net.read.len()
     }
+}
+
+/// A handshake whose counter cannot be kept would deliver, and what was recorded of it would do so once more.
+#[test]
+fn a_receiver_with_a_full_disk_takes_nothing_until_there_is_room() {
+    let mut case = Recorded::new(1);
+    case.restart_receiver();
+    case.restart_sender();
+    case.is_full.store(true, Ordering::Relaxed);
+    let id = case.net.connect();
+    case.net.write(id, &content(20_000));
+    case.net.run_for(10);
+    assert_eq!((case.net.read.len(), case.net.hosts[1].sessions()), (0, 0));
+    assert!(case.net.hosts[1].counts().full > 1);
+
+    case.is_full.store(false, Ordering::Relaxed);
+    case.net.run_for(30);
+    assert!(case.net.read == content(20_000), "{} bytes", case.net.read.len());
+
+    let recorded = std::mem::take(&mut case.net.recorded);
+    case.restart_sender();
+    case.restart_receiver();
+    case.net.read.clear();
+    for (number, (to, datagram)) in recorded.into_iter().enumerate() {
+        case.net.deliver_in(Time::from_millis(number as u64), to, address(1 - to), datagram);
+    }
+    case.net.run_for(10);
+    assert_eq!(case.net.read.len(), 0);
 }
 
 /// Recordings of so many sessions, each of which has delivered something, are replayed to receivers that have died.
