@@ -7,8 +7,8 @@
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
 # make kernel-neighbours  the same beside the kernel's TCP, over tbf and over a relay, and its page: half an hour, as root
-# make wire     farlink send over a bad path beside the kernel's TCP, cell by cell, under floods and kills, and the pages: an hour and
-#               a half, as root
+# make wire     farlink send over a bad path beside the kernel's TCP, quinn and the packet engine, cell by cell, under floods, kills and
+#               shortages, and the pages: two hours, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -88,6 +88,8 @@ kernel-neighbours: test-tools
 wire: test-tools
 	@.ci/apt-packages ip=iproute2 chrt=util-linux faketime=faketime
 	@$(BIN)/python docs/wire.py
+	@$(BIN)/python docs/wire_engine.py
+	@$(BIN)/python docs/wire_far.py
 	@$(BIN)/python docs/wire_faults.py
 
 soak: test-tools

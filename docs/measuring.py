@@ -54,7 +54,9 @@ def quit_for(what: str, remedy: str) -> NoReturn:
 
 def finish_or_quit(measure: Callable[[], None]) -> None:
     """Measure; errors are told in two lines, and Ctrl-C and SIGTERM leave what is finished."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # What a shell starts in the background ignores SIGINT, and so would its children.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         measure()
     except UnusableError as error:

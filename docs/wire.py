@@ -1,8 +1,8 @@
-"""Write `docs/validation/wire.md`, `farlink send` over a bad path: `make wire`. An hour, as root.
+"""Write `docs/validation/wire.md`, `farlink send` over a bad path: `make wire`. An hour and a half, as root.
 
-Every run is real: the commands `farlink send` and `farlink receive`, and beside them the kernel's TCP, between network
-namespaces over the example `relay`. Finished runs are kept in `out/wire.jsonl` with commit and date, so that the same command
-goes on where it stopped; those of other programs are made anew. `--page` measures nothing and writes the page only.
+Every run is real: the commands `farlink send` and `farlink receive`, and beside them the kernel's TCP and quinn, between
+network namespaces over the example `relay`. Finished runs are kept in `out/wire.jsonl` with commit and date, so that the same
+command goes on where it stopped; those of other programs are made anew. `--page` measures nothing and writes the page only.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import argparse
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
 from itertools import pairwise
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import page
 from aerotp_kernel import FLOW, PROGRAMS, TCP_PORT, relayed_count
 from kernel_paths import CONTROLS, FAR, KernelPath, Place, Samples, check_machine, remove_leftovers
-from measuring import build, commit, finish_or_quit, keep_line, kept_lines
+from measuring import build, commit, finish_or_quit, keep_line, kept_lines, quit_for
 
 from farlink import _core
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 KEPT = page.ROOT / "out" / "wire.jsonl"
 WATCH = Path(__file__).parent / "wire_watch.py"
+QUINN_SOURCES = page.ROOT / "benches" / "loopback"
 CLI = (sys.executable, "-m", "farlink.cli")
 PORT = 47470
 RATE_BPS, ROUND_TRIP_S, PACKET_BYTES = 10e6, 0.5, 1500
@@ -49,19 +52,24 @@ FRIENDLY = {0.0: 0.80, 1e-3: 0.3, 1e-2: 0.3, 5e-2: 0.85, 1e-1: 0.85}
 LONG_BYTES = 170_000_000
 FILE_BYTES = 40_000_000
 SPAN_S, TCP_SPAN_S = (20.0, 120.0), (20.0, 60.0)
-OUTAGE_S = (60.0, 90.0)
+# Outages begin so long after the start; what follows them is measured for so long.
+OUTAGE_FROM_S, AFTER_OUTAGE_S = 60.0, 30.0
 # How soon data has to arrive after an outage.
 RESUMED_S = ROUND_TRIP_S + 0.2
 
 
+# Beside the commands.
+PEERS = (*CONTROLS, "quinn")
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A path and who sends over it: `rate` and `friendly` are `farlink send`, others a congestion control of the kernel."""
+    """A path and who sends over it: `rate` and `friendly` are `farlink send`, others quinn or a control of the kernel."""
 
     place: Place
     control: str
     wanted: float | None = None
-    has_outage: bool = False
+    outage_s: float = 0.0
     is_file: bool = False
     damaged_links: bool = False
 
@@ -74,7 +82,7 @@ class Cell:
         """Names it among those that are kept."""
         program = programs if self.is_farlink else ""
         words = json.dumps(
-            [program, asdict(self.place), self.control, self.has_outage, self.is_file, *[True][: self.damaged_links]]
+            [program, asdict(self.place), self.control, self.outage_s, self.is_file, *[True][: self.damaged_links]]
         )
         return hashlib.sha256(words.encode()).hexdigest()[:24]
 
@@ -95,6 +103,8 @@ class Measured:
     damaged: int
     back: int
     longest_bytes: int
+    # Content that packets carried, parity left out.
+    content_bytes: int = 0
     first_packet_s: float = 0.0
     first_content_s: float = 0.0
     resumed_s: float | None = None
@@ -122,14 +132,15 @@ def cells() -> list[Cell]:
     # 2 % of packets of 1474 bytes have a wrong bit.
     damage = """--channel {"kind":"ber","ber":1.7e-6}"""
     return [
+        Cell(place("outage of 10 min"), "rate", outage_s=600.0),
         *(Cell(place("plain", loss), "rate", 0.97) for loss in LOSSES),
         Cell(place("half lost on the way back", options="--back-loss 0.5"), "rate", 0.95),
-        Cell(place("outage of 30 s"), "rate", has_outage=True),
+        Cell(place("outage of 30 s"), "rate", outage_s=30.0),
         Cell(place("20 ms of jitter that reorders", options=bad), "rate", is_file=True),
         Cell(place("the same, 2 % damaged", options=f"{bad} {damage}"), "rate", is_file=True),
         Cell(place("2 % damaged", options=damage), "rate", is_file=True, damaged_links=True),
         *(Cell(place("plain", loss), "friendly", wanted) for loss, wanted in FRIENDLY.items()),
-        *(Cell(place("plain", loss), control) for control in CONTROLS for loss in LOSSES),
+        *(Cell(place("plain", loss), control) for control in PEERS for loss in LOSSES),
     ]
 
 
@@ -154,16 +165,19 @@ class Runs:
         """What was measured of a cell."""
         return self.found.get(cell.key(self.identity))
 
-    def measure(self, wanted: Sequence[Cell]) -> None:
-        """Measure the cells that are missing, one after the other."""
-        missing = [cell for cell in wanted if self.of(cell) is None]
-        for done, cell in enumerate(missing, 1):
+    def measure(self, wanted: Sequence[Cell], jobs: int) -> None:
+        """Measure the cells that are missing, some at a time, each on a path of its own."""
+
+        def one(cell: Cell) -> None:
             with KernelPath(cell.place, self.programs, seed=1) as path:
-                measured = _farlink(cell, path) if cell.is_farlink else _tcp(cell, path)
+                measured = _farlink(cell, path) if cell.is_farlink else _peer(cell, path, self.programs)
             key = cell.key(self.identity)
             self.found[key] = measured
             keep_line(KEPT, {"key": key, "cell": str(cell), "measured": asdict(measured)})
-            print(f"{done} of {len(missing)}: {cell}: {measured.goodput_bps / 1e6:.3f} Mb/s", flush=True)
+            print(f"{cell}: {measured.goodput_bps / 1e6:.3f} Mb/s", flush=True)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(one, [cell for cell in wanted if self.of(cell) is None]))
 
 
 def _farlink(cell: Cell, path: KernelPath) -> Measured:
@@ -177,33 +191,36 @@ def _farlink(cell: Cell, path: KernelPath) -> Measured:
         os.truncate(content, LONG_BYTES)
     size = ("--packet-bytes", f"{PACKET_BYTES}", *["--damaged-links"][: cell.damaged_links])
     (path.folder / "in").mkdir()
-    path.start(path.far, *CLI, "receive", "in", "--listen", FAR, *size, "--once", "--keys", "shore", name="receiver")
+    patience = ("--patience", f"{cell.outage_s + 300:g}") if cell.outage_s > 0 else ()
+    receive = ("receive", "in", "--listen", FAR, *size, *patience, "--once", "--keys", "shore")
+    path.start(path.far, *CLI, *receive, name="receiver")
     watched = path.start(path.far, sys.executable, WATCH, "out", path.folder / "in", name="watch")
-    _wait(path, 2)
+    wait(path, 2)
     began_s = time.time()
     rate = ("--rate", f"{RATE_BPS:g}") if cell.control == "rate" else ()
-    path.start(path.near, *CLI, "send", "content", FAR, *rate, *size, "--keys", "ship", name="sender")
+    path.start(path.near, *CLI, "send", "content", FAR, *rate, *size, *patience, "--keys", "ship", name="sender")
     mended_s = None
-    if cell.has_outage:
-        _wait(path, began_s + OUTAGE_S[0] - time.time())
+    span_s = (began_s + SPAN_S[0], began_s + SPAN_S[1])
+    if cell.outage_s > 0:
+        wait(path, began_s + OUTAGE_FROM_S - time.time())
         path.cut()
-        _wait(path, began_s + OUTAGE_S[1] - time.time())
+        wait(path, cell.outage_s)
         path.mend()
         mended_s = time.time()
-    span_s = (began_s + SPAN_S[0], began_s + SPAN_S[1])
+        span_s = (began_s + SPAN_S[0], mended_s + AFTER_OUTAGE_S)
     cpu = (0.0, 0.0)
     if cell.is_file:
         while path.is_running("sender"):
-            _wait(path, 0.1)
+            wait(path, 0.1)
         span_s = (began_s, time.time())
-        _wait(path, 2)
+        wait(path, 2)
     else:
-        _wait(path, span_s[0] - time.time())
+        wait(path, span_s[0] - time.time())
         before = (path.cpu_s("sender"), path.cpu_s("receiver"))
-        _wait(path, span_s[1] - time.time())
-        length_s = SPAN_S[1] - SPAN_S[0]
+        wait(path, span_s[1] - time.time())
+        length_s = span_s[1] - span_s[0]
         cpu = ((path.cpu_s("sender") - before[0]) / length_s, (path.cpu_s("receiver") - before[1]) / length_s)
-        _wait(path, 0.6)  # for the relay's next line
+        wait(path, 0.6)  # for the relay's next line
     is_equal = None
     if cell.is_file:
         there = path.folder / "in" / "content"
@@ -226,7 +243,7 @@ def _farlink(cell: Cell, path: KernelPath) -> Measured:
         cpu=cpu,
         curve_bps=tuple(came.between(began_s + second, began_s + second + 1, "came_bytes") * 8 for second in range(20)),
         load=load,
-        **_counted(path, PORT, span_s),
+        **_counted(path, PORT, span_s, PARITY_BYTES if cell.damaged_links else 0),
     )
 
 
@@ -240,13 +257,19 @@ def _after(times_s: Sequence[float], from_s: float | None) -> float | None:
     return None if from_s is None else next((one - from_s for one in times_s if one > from_s), float("inf"))
 
 
-def _tcp(cell: Cell, path: KernelPath) -> Measured:
-    """Measure the kernel's TCP."""
-    arrived = path.start(path.far, sys.executable, FLOW, "receive", FAR, f"{TCP_PORT}", name="receiver")
-    _wait(path, 1)
+def _peer(cell: Cell, path: KernelPath, programs: Path) -> Measured:
+    """Measure the kernel's TCP, or quinn."""
+
+    def program(end: str) -> tuple[str | Path, ...]:
+        if cell.control == "quinn":
+            return programs / "quic_flow", end, f"{FAR}:{TCP_PORT}"
+        return sys.executable, FLOW, end, FAR, f"{TCP_PORT}", "--control", cell.control
+
+    arrived = path.start(path.far, *program("receive"), name="receiver")
+    wait(path, 1)
     began_s = time.time()
-    path.start(path.near, sys.executable, FLOW, "send", FAR, f"{TCP_PORT}", "--control", cell.control, name="sender")
-    _wait(path, TCP_SPAN_S[1] + 0.6)
+    path.start(path.near, *program("send"), name="sender")
+    wait(path, TCP_SPAN_S[1] + 0.6)
     load = os.getloadavg()[0]
     path.stop()
     span_s = (began_s + TCP_SPAN_S[0], began_s + TCP_SPAN_S[1])
@@ -256,10 +279,11 @@ def _tcp(cell: Cell, path: KernelPath) -> Measured:
     return Measured(goodput_bps, curve_bps=curve_bps, load=load, **_counted(path, TCP_PORT, span_s))
 
 
-def _counted(path: KernelPath, port: int, span_s: tuple[float, float]) -> dict[str, Any]:
+def _counted(path: KernelPath, port: int, span_s: tuple[float, float], parity_bytes: int = 0) -> dict[str, Any]:
     """Counts of the relay within a span, how late it was, commit and date."""
     relayed = Samples(path.relay)
-    counts = {name: round(relayed_count(relayed, port, span_s, name)) for name in ("came", "dropped", "lost", "damaged")}
+    names = ("came", "came_bytes", "dropped", "lost", "damaged")
+    counts = {name: round(relayed_count(relayed, port, span_s, name)) for name in names}
     last = relayed.lines[-1]
     back = [name for name in last["back"] if name.split()[2] == f"{port}"]
     return {
@@ -267,6 +291,7 @@ def _counted(path: KernelPath, port: int, span_s: tuple[float, float]) -> dict[s
         "dropped": counts["dropped"],
         "lost": counts["lost"],
         "damaged": counts["damaged"],
+        "content_bytes": counts["came_bytes"] - (HEADER_BYTES + parity_bytes) * counts["came"],
         "back": round(sum(relayed.between(*span_s, "back", name, "came") for name in back)),
         "longest_bytes": max((flow["longest_bytes"] for flow in last["there"].values()), default=0),
         "late_share": last["late"]["beyond_1_ms"] / max(last["late"]["packets"], 1),
@@ -292,8 +317,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _wait(path: KernelPath, seconds: float) -> None:
-    """Let the programs run."""
+def wait(path: KernelPath, seconds: float) -> None:
+    """Let the programs run, as long as none fails."""
     until_s = time.time() + seconds
     while (left_s := until_s - time.time()) > 0:
         time.sleep(min(left_s, 1.0))
@@ -315,9 +340,9 @@ def share_table(runs: Runs) -> str:
 
 
 def tcp_table(runs: Runs) -> str:
-    """The commands beside the kernel's TCP, each alone on the path."""
+    """The commands beside the kernel's TCP and quinn, each alone on the path."""
     rows = []
-    controls = ("rate", "friendly", *CONTROLS)
+    controls = ("rate", "friendly", *PEERS)
     for loss in LOSSES:
         found = [runs.of(Cell(place("plain", loss), control)) for control in controls]
         rows.append([f"{loss:g}", *("" if one is None else f"{one.goodput_bps / 1e6:.3f}" for one in found)])
@@ -328,7 +353,7 @@ def packet_table(runs: Runs) -> str:
     """What the commands sent for it, in the span, and what it cost."""
     rows = []
     for cell in cells():
-        if not cell.is_farlink or cell.is_file or cell.has_outage or (measured := runs.of(cell)) is None:
+        if not cell.is_farlink or cell.is_file or cell.outage_s > 0 or (measured := runs.of(cell)) is None:
             continue
         row = [cell.place.name, f"{cell.place.loss:g}", cell.control, f"{measured.sent:,}"]
         row += [f"{measured.dropped:,}", f"{measured.lost:,}"]
@@ -344,26 +369,39 @@ def packet_table(runs: Runs) -> str:
     return page.table([*head, "CPU of receiver", "late", "load"], rows, "lrlr")
 
 
+def outage_table(runs: Runs) -> str:
+    """How soon something arrived after outages."""
+    rows = []
+    for cell in cells():
+        if cell.outage_s == 0 or (one := runs.of(cell)) is None:
+            continue
+        assert one.resumed_s is not None
+        assert one.content_resumed_s is not None
+        rows.append([cell.place.name, f"{one.resumed_s:.2f}", f"{one.content_resumed_s:.2f}"])
+    return page.table(["path", "first data after s", "first content after s"], rows, "lr")
+
+
 def file_table(runs: Runs) -> str:
     """Files over paths that reorder and damage packets."""
     rows = []
-    for cell in cells():
-        if not cell.is_file or (measured := runs.of(cell)) is None:
-            continue
-        parity = PARITY_BYTES if cell.damaged_links else 0
-        needed = needed_packets(measured, FILE_BYTES, parity)
+    found = {cell: measured for cell in cells() if cell.is_file and (measured := runs.of(cell)) is not None}
+    # What a transfer carries beside the file, where nothing is lost.
+    said_bytes = min((one.content_bytes - FILE_BYTES for one in found.values() if one.damaged + one.lost == 0), default=0)
+    for cell, measured in found.items():
         gone = measured.lost + measured.damaged + measured.dropped
+        full_bytes = measured.longest_bytes - HEADER_BYTES - (PARITY_BYTES if cell.damaged_links else 0)
+        again_bytes = measured.content_bytes - FILE_BYTES - said_bytes
         name = cell.place.name + (", `--damaged-links`" if cell.damaged_links else "")
-        row = [name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}"]
-        row += [f"{measured.sent:,}", f"{needed:,.0f}", f"{gone:,}", f"{measured.sent - needed:,.0f}"]
-        rows.append([*row, "" if gone == 0 else f"{(measured.sent - needed) / gone:.2f}"])
-    head = ["path", "SHA-256 equal", "Mb/s", "sent", "needed", "lost or damaged", "not needed", "not needed / lost or damaged"]
+        row = [name, "yes" if measured.is_equal else "**no**", f"{measured.goodput_bps / 1e6:.3f}", f"{measured.sent:,}"]
+        row += [f"{gone:,}", f"{again_bytes / 1e3:,.0f}"]
+        rows.append([*row, "" if gone == 0 else f"{again_bytes / (gone * full_bytes):.3f}"])
+    head = ["path", "SHA-256 equal", "Mb/s", "packets sent", "lost or damaged", "sent again kB", "sent again / lost or damaged"]
     return page.table(head, rows, "llr")
 
 
-def needed_packets(measured: Measured, content_bytes: float, parity_bytes: int = 0) -> float:
+def needed_packets(measured: Measured, content_bytes: float) -> float:
     """Packets for content, each as long as the longest that came by."""
-    return content_bytes / (measured.longest_bytes - HEADER_BYTES - parity_bytes)
+    return content_bytes / (measured.longest_bytes - HEADER_BYTES)
 
 
 def curves(runs: Runs) -> Figure:
@@ -391,36 +429,67 @@ def curves(runs: Runs) -> Figure:
 
 
 def write_page(runs: Runs) -> None:
-    """Write what was measured; cells that were not are named."""
-    found = {cell: measured for cell in cells() if (measured := runs.of(cell)) is not None}
-    ours = [measured for cell, measured in found.items() if cell.is_farlink]
-    outage = next((measured for cell, measured in found.items() if cell.has_outage), None)
-    if outage is None or outage.resumed_s is None or outage.content_resumed_s is None:
-        raise RuntimeError("the outage was not measured yet")
-    missing = [str(cell) for cell in cells() if cell not in found]
-    dates = sorted({one.date for one in found.values()})
-    page.write(
-        "wire.md",
-        {"wire": curves(runs)},
-        commits=", ".join(sorted({one.commit for one in found.values()})),
-        dates=dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
-        load_least=min(one.load for one in found.values()),
-        load_most=max(one.load for one in found.values()),
-        late=max(one.late_share for one in found.values()),
-        longest=max(one.longest_bytes for one in ours),
-        payload=max(one.longest_bytes for one in ours) - HEADER_BYTES,
-        first=max(one.first_packet_s for one in ours),
-        resumed=outage.resumed_s,
-        content_resumed=outage.content_resumed_s,
-        resumed_wanted=RESUMED_S,
-        shares=share_table(runs),
-        tcp=tcp_table(runs),
-        packets=packet_table(runs),
-        files=file_table(runs),
-        missing=page.paragraph(
-            f"Not measured of these cells: {'; '.join(missing)}." if missing else "All cells were measured."
-        ),
-    )
+    """Write what was measured; the page keeps what it has of tables of which cells are missing."""
+    missing = [cell for cell in cells() if runs.of(cell) is None]
+    shown: page.Values = {name: table for name, table in tables(runs).items() if not set(cells_of(name)) & set(missing)}
+    if missing:
+        print(f"not measured: {'; '.join(map(str, missing))}", file=sys.stderr)
+    else:
+        shown |= about(runs)
+    page.write("wire.md", {} if missing else {"wire": curves(runs)}, only=True, **shown)
+
+
+def cells_of(table: str) -> list[Cell]:
+    """What a table of the page shows."""
+    shows: dict[str, Callable[[Cell], bool]] = {
+        "outages": lambda cell: cell.outage_s > 0,
+        "shares": lambda cell: cell.wanted is not None,
+        "tcp": lambda cell: cell.place.name == "plain",
+        "packets": lambda cell: cell.is_farlink and not cell.is_file and cell.outage_s == 0,
+        "files": lambda cell: cell.is_file,
+    }
+    return [cell for cell in cells() if shows[table](cell)]
+
+
+def tables(runs: Runs) -> page.Values:
+    """The tables of the page."""
+    return {
+        "outages": outage_table(runs),
+        "shares": share_table(runs),
+        "tcp": tcp_table(runs),
+        "packets": packet_table(runs),
+        "files": file_table(runs),
+    }
+
+
+def about(runs: Runs) -> page.Values:
+    """When and how all was measured."""
+    found = [measured for cell in cells() if (measured := runs.of(cell)) is not None]
+    ours = [measured for cell in cells() if cell.is_farlink and (measured := runs.of(cell)) is not None]
+    dates = sorted({one.date for one in found})
+    return {
+        "commits": ", ".join(sorted({one.commit for one in found})),
+        "dates": dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
+        "load_least": min(one.load for one in found),
+        "load_most": max(one.load for one in found),
+        "late": max(one.late_share for one in found),
+        "longest": max(one.longest_bytes for one in ours),
+        "payload": max(one.longest_bytes for one in ours) - HEADER_BYTES,
+        "first": max(one.first_packet_s for one in ours),
+        "resumed_wanted": RESUMED_S,
+    }
+
+
+def add_quinn(programs: Path) -> None:
+    """Build the ends of a QUIC stream, which need packages that farlink does not, and put them beside the relay."""
+    if (programs / "quic_flow").exists():
+        return
+    print("Building quic_flow (minutes the first time)", file=sys.stderr)
+    command = ["cargo", "build", "--release", "--quiet", "--bin", "quic_flow"]
+    if subprocess.run(command, cwd=QUINN_SOURCES, check=False).returncode != 0:
+        quit_for("benches/loopback cannot be built", "see above; --only leaves quinn out")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", QUINN_SOURCES / "target"))
+    shutil.copy2(target / "release" / "quic_flow", programs / "quic_flow")
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -433,7 +502,10 @@ def measure(arguments: argparse.Namespace) -> None:
             build("farlink-core", "relay")
     runs = Runs(programs)
     if not arguments.page:
-        runs.measure([cell for cell in cells() if arguments.only in str(cell)])
+        wanted = [cell for cell in cells() if arguments.only in str(cell)]
+        if any(cell.control == "quinn" and runs.of(cell) is None for cell in wanted):
+            add_quinn(programs)
+        runs.measure(wanted, arguments.jobs)
     if not arguments.only:
         write_page(runs)
 
@@ -443,6 +515,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, help="the folder of the relay, instead of building it")
     parser.add_argument("--only", default="", metavar="WORDS", help="measure cells with these words in their names")
+    parser.add_argument("--jobs", type=int, default=1, help="how many cells at a time (%(default)s)")
     parser.add_argument("--page", action="store_true", help="measure nothing, and write the page from what is there")
     arguments = parser.parse_args()
     finish_or_quit(lambda: measure(arguments))

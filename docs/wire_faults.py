@@ -1,4 +1,4 @@
-"""Write `docs/validation/wire-faults.md`: floods of strangers, kills and clock steps during transfers. Part of `make wire`.
+"""Write `docs/validation/wire-faults.md`: floods, kills, clock steps and shortages during transfers. Part of `make wire`.
 
 Every run is real: `farlink send` and `farlink receive` on the loopback interface of a network namespace of their own, as root.
 Finished parts are kept in `out/wire-faults.jsonl` with commit and date, so that the same command goes on where it stopped;
@@ -14,26 +14,27 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import tempfile
+import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import page
 from aerotp_kernel import PROGRAMS
-from kernel_paths import MEMORY, PREFIX, check_machine, cpu_s, output_of, remove_leftovers
+from kernel_paths import check_machine, remove_leftovers
 from measuring import build, commit, finish_or_quit, keep_line, kept_lines
 from wire import CLI, make_keys, sha256_of
+from wire_host import LIBFAKETIME, LISTEN, Host
+from wire_shortages import SHORTAGES, Shortage, shortage_table
 from wire_watch import content_bytes
 
 from farlink import _core
 
 KEPT = page.ROOT / "out" / "wire-faults.jsonl"
-LISTEN = "127.0.0.1:47470"
 FLOODS = {
     "hello": "as long as an initiation, with a wrong code",
     "stray": "sealed packets of sessions that do not exist",
@@ -44,64 +45,6 @@ FLOOD_S, ALONE_S, RATE_BPS = 60.0, 20.0, 10e6
 # Files of a transfer that is killed again and again: their number, and bytes.
 FILES, KILLS, KILL_RATE_BPS = (40, 500_000), 200, 50e6
 CLOCK_STEP_S = 3600
-LIBFAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
-
-
-class Host:
-    """A network namespace with nothing but its loopback interface, and programs in it; both end with it."""
-
-    def __init__(self) -> None:
-        """Nothing is made before `with`."""
-        self.name = f"{PREFIX}{os.getpid()}-faults"
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=MEMORY if MEMORY.is_dir() else None)
-        self.folder = Path(self._folder.name)
-
-    def __enter__(self) -> Self:
-        """Make the namespace."""
-        output_of("ip", "netns", "add", self.name)
-        output_of("ip", "-n", self.name, "link", "set", "lo", "up")
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End all programs and remove the namespace."""
-        for process in self.running.values():
-            process.kill()
-            process.wait()
-        subprocess.run(["ip", "netns", "del", self.name], capture_output=True, check=False)
-        self._folder.cleanup()
-
-    def start(self, name: str, *command: str | Path, step_s: float = 0.0) -> subprocess.Popen[bytes]:
-        """Start a program, with a wall clock that is a step ahead."""
-        words = ["ip", "netns", "exec", self.name, *map(str, command)]
-        environment = dict(os.environ)
-        if step_s:
-            environment |= {"LD_PRELOAD": LIBFAKETIME, "FAKETIME": f"{step_s:+g}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        with (self.folder / f"{name}.out").open("ab") as out, (self.folder / f"{name}.err").open("ab") as err:
-            process = subprocess.Popen(
-                words, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder, env=environment
-            )
-        self.running[name] = process
-        return process
-
-    def said(self, name: str) -> str:
-        """What a program wrote to stdout and stderr."""
-        return "".join((self.folder / f"{name}.{end}").read_text(encoding="utf-8") for end in ("out", "err"))
-
-    def cpu_s(self, name: str) -> float:
-        """Processor time that a running program has used, with its threads."""
-        return cpu_s(self.running[name])
-
-    def memory_bytes(self, name: str) -> int:
-        """Resident memory of a running program."""
-        pages = Path(f"/proc/{self.running[name].pid}/statm").read_text(encoding="ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-    def arrived(self) -> int:
-        """Datagrams that programs of the namespace could read."""
-        lines = output_of("ip", "netns", "exec", self.name, "cat", "/proc/net/snmp").splitlines()
-        names, values = (line.split() for line in lines if line.startswith("Udp:"))
-        return int(values[names.index("InDatagrams")])
 
 
 @dataclass(frozen=True)
@@ -246,24 +189,26 @@ class Parts:
         self.found: dict[str, dict[str, Any]] = {}
         self.found.update((kept["part"], kept) for kept in kept_lines(KEPT) if kept["identity"] == self.identity)
 
-    def keep(self, part: str, measured: Flood | Kills) -> None:
+    def keep(self, part: str, measured: Flood | Kills | Shortage) -> None:
         """Append a part."""
         about = {"identity": self.identity, "part": part, "commit": commit(), "date": date.today().isoformat()}
         kept = {**about, "load": os.getloadavg()[0], "measured": asdict(measured)}
         self.found[part] = kept
         keep_line(KEPT, kept)
 
-    def measure(self, programs: Path, count: int) -> None:
-        """Measure what is missing."""
-        for kind in FLOODS:
-            if f"flood {kind}" not in self.found:
-                one = flood(kind, programs)
-                self.keep(f"flood {kind}", one)
-                print(f"flood of {kind}: {one}", flush=True)
-        for has_steps in (False, True):
-            part = "kills with clock steps" if has_steps else "kills"
-            if part not in self.found and not (has_steps and not Path(LIBFAKETIME).exists()):
-                self.keep(part, kills(has_steps=has_steps, count=count))
+    def measure(self, programs: Path, count: int, only: str) -> None:
+        """Measure what is missing of parts with some words in their names."""
+        parts: dict[str, Callable[[], Flood | Kills | Shortage]] = {}
+        parts |= {f"flood {kind}": partial(flood, kind, programs) for kind in FLOODS}
+        parts |= {f"shortage {what}": measured for what, measured in SHORTAGES.items()}
+        parts["kills"] = partial(kills, has_steps=False, count=count)
+        if Path(LIBFAKETIME).exists():
+            parts["kills with clock steps"] = partial(kills, has_steps=True, count=count)
+        for part, measured in parts.items():
+            if part not in self.found and only in part:
+                one = measured()
+                self.keep(part, one)
+                print(f"{part}: {one}", flush=True)
 
 
 def flood_table(parts: Parts) -> str:
@@ -302,19 +247,33 @@ def kill_table(parts: Parts) -> str:
 
 
 def write_page(parts: Parts) -> None:
-    """Write what was measured."""
-    wanted = [*(f"flood {kind}" for kind in FLOODS), "kills", "kills with clock steps"]
-    missing = [part for part in wanted if part not in parts.found]
-    found = list(parts.found.values())
-    page.write(
-        "wire-faults.md",
-        {},
-        commits=", ".join(sorted({one["commit"] for one in found})),
-        dates=", ".join(sorted({one["date"] for one in found})),
-        floods=flood_table(parts),
-        kills=kill_table(parts),
-        missing=page.paragraph(f"Not measured: {'; '.join(missing)}." if missing else "All parts were measured."),
-    )
+    """Write what was measured; where floods or kills were not, the page keeps what it has of both."""
+    others = [*(f"flood {kind}" for kind in FLOODS), "kills", "kills with clock steps"]
+    missing = [part for part in (*others, *(f"shortage {what}" for what in SHORTAGES)) if part not in parts.found]
+    print(f"not measured: {'; '.join(missing) or 'nothing'}", file=sys.stderr)
+    shown = shortage_values(parts)
+    if not set(missing) & set(others):
+        shown |= other_values([parts.found[part] for part in others], parts)
+    page.write("wire-faults.md", {}, only=True, **shown)
+
+
+def other_values(found: Sequence[dict[str, Any]], parts: Parts) -> page.Values:
+    """Floods and kills."""
+    return {
+        "commits": ", ".join(sorted({one["commit"] for one in found})),
+        "dates": ", ".join(sorted({one["date"] for one in found})),
+        "floods": flood_table(parts),
+        "kills": kill_table(parts),
+    }
+
+
+def shortage_values(parts: Parts) -> page.Values:
+    """Shortages."""
+    found = {what: kept for what in SHORTAGES if (kept := parts.found.get(f"shortage {what}")) is not None}
+    return {
+        "shortages": shortage_table({what: Shortage(**kept["measured"]) for what, kept in found.items()}),
+        "shortage_commits": ", ".join(sorted({kept["commit"] for kept in found.values()})),
+    }
 
 
 def main() -> None:
@@ -322,6 +281,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, help="the folder of the example flood, instead of building it")
     parser.add_argument("--kills", type=int, default=KILLS, help="how many (%(default)s)")
+    parser.add_argument("--only", default="", metavar="WORDS", help="measure parts with these words in their names")
     parser.add_argument("--page", action="store_true", help="measure nothing, and write the page from what is there")
     arguments = parser.parse_args()
     finish_or_quit(lambda: measure(arguments))
@@ -335,7 +295,7 @@ def measure(arguments: argparse.Namespace) -> None:
         remove_leftovers()
         if arguments.programs is None:
             build("farlink-net", "flood")
-        parts.measure((arguments.programs or PROGRAMS).resolve(), arguments.kills)
+        parts.measure((arguments.programs or PROGRAMS).resolve(), arguments.kills, arguments.only)
     write_page(parts)
 
 

@@ -26,7 +26,7 @@ PROGRAMS = {
     "rain.md": ["rain"],
     "tcp-latency.md": ["tcp_latency"],
     "wire-faults.md": ["wire_faults"],
-    "wire.md": ["wire"],
+    "wire.md": ["wire", "wire_engine", "wire_far"],
 }
 TEXT = "Of <!--= cells -->3<!--/--> cells:\n\n<!--= rows -->\n| old |\n<!--/-->\n\nThe end.\n"
 

@@ -9,6 +9,7 @@ pub mod files;
 pub mod fuzzing;
 mod io;
 pub mod mux;
+mod remedy;
 pub mod seal;
 mod settings;
 pub mod state;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::remedy::remedy;
+
 use super::printable::printable;
 
 /// Why a transfer ended early. Everything that was fsynced is kept, and the same call later goes on from there.
@@ -157,7 +159,7 @@ pub enum FormatError {
 /// Faults that every other file would meet as well: the transfer stops at once, and goes on later.
 pub(super) fn is_fatal(error: &io::Error) -> bool {
     matches!(
-        errno(error),
+        Errno::from_io_error(error),
         Some(
             Errno::NOSPC
                 | Errno::DQUOT
@@ -170,31 +172,4 @@ pub(super) fn is_fatal(error: &io::Error) -> bool {
                 | Errno::STALE
         )
     )
-}
-
-fn errno(error: &io::Error) -> Option<Errno> {
-    Errno::from_io_error(error)
-}
-
-/// What to do about an error of the operating system.
-pub(super) fn remedy(error: &io::Error) -> &'static str {
-    match errno(error) {
-        Some(Errno::NOSPC) => "free space on the disk and run the same command again",
-        Some(Errno::DQUOT) => "free some of your quota and run the same command again",
-        Some(Errno::ACCESS | Errno::PERM) => "check the permissions of the file and of the folders above it",
-        Some(Errno::MFILE) => "raise the limit of open files (ulimit -n) and run the same command again",
-        Some(Errno::NFILE) => "raise fs.file-max and run the same command again",
-        Some(Errno::NOMEM) => "free memory and run the same command again",
-        Some(Errno::ROFS) => "mount the file system for writing, or choose another folder",
-        Some(Errno::IO) => "check the disk (dmesg)",
-        Some(Errno::NOENT) => "check the path",
-        Some(Errno::NOTDIR | Errno::ISDIR | Errno::EXIST) => "move away what stands there, or choose another folder",
-        Some(Errno::LOOP | Errno::XDEV) => {
-            "a symbolic link or another file system is on the way there: move it away, or choose another folder"
-        }
-        Some(Errno::NAMETOOLONG) => "shorten the name",
-        Some(Errno::NOSYS) => "use Linux 5.6 or later, which has openat2",
-        Some(Errno::FBIG) => "choose a file system that holds files of this size, or raise the limit (ulimit -f)",
-        _ => "look at the path and run the same command again",
-    }
 }

@@ -15,8 +15,10 @@ use bytes::Bytes;
 use rustix::fs::OFlags;
 use tokio::sync::mpsc;
 
+use crate::remedy::remedy;
+
 use super::digest::{Digest, Hasher, hash_prefix, read_full, sha256};
-use super::error::{FilesError, is_fatal, remedy};
+use super::error::{FilesError, is_fatal};
 use super::frame::CHUNK_BYTES;
 use super::limits::SendOptions;
 use super::manifest::Entry;

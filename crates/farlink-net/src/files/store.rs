@@ -16,11 +16,13 @@ use rustix::fs::fsync;
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
+use crate::remedy::remedy;
+
 use super::beneath::{Made, restore};
 use super::digest::{Digest, sha256};
 use super::directory::{DIFFERS, Directory, Look};
 use super::durable::{Kept, Key, Partial, Source};
-use super::error::{FilesError, FormatError, is_fatal, remedy};
+use super::error::{FilesError, FormatError, is_fatal};
 use super::frame::{Frame, Outcome};
 use super::limits::ReceiveOptions;
 use super::manifest::{Kind, Manifest};

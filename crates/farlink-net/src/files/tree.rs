@@ -6,7 +6,9 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::error::{FilesError, Refusal, is_fatal, remedy};
+use crate::remedy::remedy;
+
+use super::error::{FilesError, Refusal, is_fatal};
 use super::limits::{SendOptions, SpecialFiles};
 use super::manifest::{Entry, Kind, MODE_MASK, Manifest, Modified};
 use super::names;

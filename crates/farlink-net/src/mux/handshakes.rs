@@ -4,7 +4,7 @@ use farlink_core::Time;
 use farlink_core::endpoint::Ecn;
 use farlink_core::event::Abort;
 use farlink_core::wire::aerotp::sealed::{Algorithm, OuterPacket};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::seal::cookie::{self, CookieMaker, CookieSeal};
 use crate::seal::hello::{Checked, Initiation, Initiator, Responder, Response};
@@ -191,9 +191,17 @@ impl Mux {
             return None;
         };
         let (peer, initiation) = (responder.peer, responder.initiation.clone());
-        // A counter that cannot be kept opens nothing early: the handshake still shows that the peer is there.
-        let takes_early = matches!(self.config.trust, Trust::Keys(_))
-            && self.counters.take(&peer, initiation.counter, &mut *self.store).unwrap_or(false);
+        // Data of a handshake whose counter cannot be kept would be delivered now, and once more if a recording of its early packets came
+        // after a restart.
+        let takes_early = match &self.config.trust {
+            Trust::Anyone => Ok(false),
+            Trust::Keys(_) => self.counters.take(&peer, initiation.counter, &mut *self.store),
+        };
+        let takes_early = takes_early.inspect_err(|error| {
+            warn!(%peer, %error, "the counter of a handshake cannot be kept, and it is not answered; free space on the disk of the keys");
+            self.counts.full += 1;
+        });
+        let takes_early = takes_early.ok()?;
         self.counts.repeated_hellos += u64::from(!takes_early);
         let own_id = self.new_id();
         let response = Response {

@@ -35,6 +35,7 @@ use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterPacket, TAG_BYT
 use farlink_core::{ConfigError, OriginShift, Stream as _, Time};
 use tracing::debug;
 
+use crate::remedy::remedy_of_shortage;
 use crate::seal::cookie::{CookieMaker, CookieSeal};
 use crate::seal::mac::{HelloMac, Mac, ResetSecret};
 use crate::seal::random::OsRandom;
@@ -133,11 +134,15 @@ pub enum OpenError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The counter of the own handshakes could not be kept.
-    #[error("cannot keep the counter of handshakes: {0}; make the folder of the keys writable")]
+    #[error("cannot keep the counter of handshakes: {0}; {remedy}", remedy = of_counter(.0))]
     Counter(#[from] io::Error),
     /// There are as many connections or sessions as there may be.
     #[error("there are already as many connections as there may be; close some first")]
     Full,
+}
+
+fn of_counter(error: &io::Error) -> &'static str {
+    remedy_of_shortage(error).unwrap_or("make the folder of the keys writable")
 }
 
 /// Counts of datagrams that did nothing, by reason.

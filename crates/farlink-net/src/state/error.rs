@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::remedy::remedy_of_shortage;
+
 /// A file of a host cannot be used. Its text names the file, what is wrong and what to do; never a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}; {remedy}", path.display())]
@@ -17,11 +19,13 @@ impl StateError {
     }
 
     pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Self {
-        Self::new(path, format!("cannot be read: {error}"), "check the permissions")
+        let remedy = remedy_of_shortage(error).unwrap_or("check the permissions");
+        Self::new(path, format!("cannot be read: {error}"), remedy)
     }
 
     pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Self {
-        Self::new(path, format!("cannot be written: {error}"), "check permissions and free space")
+        let remedy = remedy_of_shortage(error).unwrap_or("check permissions and free space");
+        Self::new(path, format!("cannot be written: {error}"), remedy)
     }
 
     /// The file.

@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod rates;
+mod recordings;
 mod renewal;
 mod versions;
 
