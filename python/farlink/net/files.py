@@ -170,7 +170,8 @@ def receive_files(
     once
         Whether to stop after one complete transfer.
     patience_s
-        How long a silent host is waited for, as through an outage, in seconds, 1 at least. What it has sent is kept for its next try.
+        How long a silent host is waited for, as through an outage, in seconds, 1 at least. What it has sent is kept for its
+        next try.
 
     Raises
     ------
