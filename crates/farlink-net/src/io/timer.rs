@@ -12,7 +12,7 @@ pub(super) use tokio_timer::Timer;
 
 /// Shorter waits are made this long: at high rates a batch of packets costs less than a wake-up for each. A batch is then no more than
 /// a millisecond of the rate.
-const LEAST: Duration = Duration::from_micros(700);
+const LEAST: Duration = Duration::from_micros(600);
 
 #[cfg(target_os = "linux")]
 mod linux {
