@@ -121,6 +121,21 @@ async fn a_dropped_connection_delivers_what_was_written() {
     timeout(Duration::from_secs(10), a.finish()).await.unwrap();
 }
 
+/// Datagrams that go out at once do not keep `finish` waiting.
+#[tokio::test]
+async fn datagrams_arrive_and_the_endpoint_finishes() {
+    let [a, b] = pair(loopback());
+    b.listen_datagrams(PORT);
+    let data = bytes::Bytes::from_static(b"position");
+    a.send_datagram(&b.public_key(), b.local_addr(), PORT, data.clone()).unwrap();
+    timeout(Duration::from_secs(10), a.finish()).await.unwrap();
+    let arrived = timeout(Duration::from_secs(10), b.receive_datagram()).await.unwrap().unwrap();
+    assert_eq!((arrived.data, arrived.port, arrived.peer), (data, PORT, a.public_key()));
+    let longest = a.longest_datagram(&b.public_key(), b.local_addr());
+    let refused = a.send_datagram(&b.public_key(), b.local_addr(), PORT, vec![0; longest + 1].into());
+    assert!(refused.unwrap_err().to_string().contains(&format!("at present {longest} fit")));
+}
+
 /// Nobody answers at the address of another key.
 #[tokio::test]
 async fn the_wrong_key_gets_no_answer() {

@@ -25,6 +25,7 @@ impl Endpoint {
         let mut state = self.shared.lock();
         let now = state.clock.now();
         state.mux.send_datagram(now, peer, Route::to(address), &self.connection, (port, data))?;
+        state.has_datagrams = true;
         drop(state);
         self.shared.wake_driver.notify_one();
         Ok(())

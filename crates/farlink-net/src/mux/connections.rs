@@ -12,7 +12,7 @@ use farlink_core::units::Count;
 use farlink_core::wire::aerotp::{Arrived, Outside};
 use farlink_core::{Endpoint, OriginShift, Rx, Stream, Time, Transmit};
 
-use super::datagrams::{self, Waiting};
+use super::datagram_queue::{Waiting, rate_of};
 use super::place::Place;
 use super::rates::{RateIndex, Rates, TIMER_LATENESS, Turn};
 
@@ -55,6 +55,8 @@ pub(super) struct Connections {
     /// Connections that have sent at a common rate since it was last not open.
     have_sent: BTreeMap<Place, RateIndex>,
     datagrams: Waiting,
+    /// How many were dropped before they were sent and not taken note of.
+    pub(super) dropped_datagrams: u64,
     /// The rate of datagrams, once there were any.
     datagram_rate: Option<RateIndex>,
     next_port: u16,
@@ -79,6 +81,7 @@ impl Connections {
             has_own_rates: false,
             have_sent: BTreeMap::new(),
             datagrams: Waiting::default(),
+            dropped_datagrams: 0,
             datagram_rate: None,
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
@@ -254,16 +257,16 @@ impl Connections {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// What to send next: first what needs no common rate, as acknowledgements, then data in turn. A datagram has `around` bytes more in
-    /// its packet.
-    pub(super) fn poll_transmit(&mut self, now: Time, around: usize) -> Option<Outgoing> {
+    /// What to send next: first what needs no common rate, as acknowledgements, then data in turn. `datagrams` says
+    /// how many bytes a datagram has more in its packet, and how many it may have.
+    pub(super) fn poll_transmit(&mut self, now: Time, datagrams: (usize, usize)) -> Option<Outgoing> {
         loop {
             if let Some((outside, transmit)) = self.transmit_unpaced(now) {
                 return Some(Outgoing::Segment(outside, transmit));
             }
             while let Some((rate, turn)) = self.rates.next_turn(now) {
                 let out = match turn {
-                    Turn::Datagrams => self.transmit_datagram(now, rate, around),
+                    Turn::Datagrams => self.transmit_datagram(now, rate, datagrams),
                     Turn::Connection(place) => self.transmit_paced(now, rate, place),
                 };
                 match out {
@@ -295,23 +298,33 @@ impl Connections {
         None
     }
 
-    /// A datagram waits for its turn; returns how many older ones gave way. `[Y22]`
-    pub(super) fn send_datagram(&mut self, config: &AerotpConfig, port: u16, data: Bytes) -> u64 {
-        let rate = self.datagram_rate.or_else(|| self.rates.of(&datagrams::rate_of(config)));
+    /// A datagram waits for its turn. `[Y22]`
+    pub(super) fn send_datagram(&mut self, config: &AerotpConfig, port: u16, data: Bytes) {
+        let rate = self.datagram_rate.or_else(|| self.rates.of(&rate_of(config)));
         let rate = rate.expect("reliable connections have a common rate");
         self.datagram_rate = Some(rate);
         self.rates.want(rate, Turn::Datagrams);
-        self.datagrams.push(port, data)
+        self.dropped_datagrams += self.datagrams.push(port, data);
+    }
+
+    /// How many datagrams wait to be sent.
+    pub(super) fn waiting_datagrams(&self) -> usize {
+        self.datagrams.len()
     }
 
     pub(super) fn has_datagrams(&self) -> bool {
-        !self.datagrams.is_empty()
+        self.datagrams.len() > 0
     }
 
-    fn transmit_datagram(&mut self, now: Time, rate: RateIndex, around: usize) -> Option<Outgoing> {
-        let (port, data) = self.datagrams.pop()?;
+    fn transmit_datagram(&mut self, now: Time, rate: RateIndex, (around, most): (usize, usize)) -> Option<Outgoing> {
+        let mut next = self.datagrams.pop()?;
+        while next.1.len() > most {
+            self.dropped_datagrams += 1; // packets have become shorter since it was written
+            next = self.datagrams.pop()?;
+        }
+        let (port, data) = next;
         self.rates.get_mut(rate).on_datagram(now, (around + data.len()) as u32);
-        if self.datagrams.is_empty() {
+        if self.datagrams.len() == 0 {
             self.rates.want_no_more(rate, Turn::Datagrams);
         }
         Some(Outgoing::Datagram { port, data })
@@ -324,7 +337,10 @@ impl Connections {
             Place::Opened(source) => {
                 let opened = self.opened.get_mut(&source)?;
                 let Some(transmit) = common.lend(&mut opened.connection, |it| it.poll_transmit(now)) else {
-                    self.agenda.settle(source, opened.connection.poll_timeout().unwrap_or(Time::NEVER));
+                    // What it wants at once it did not get, and asks for it again when something happens.
+                    let later = Some(opened.connection.wants_rate_at()).filter(|&at| at > now);
+                    let due = opened.connection.poll_timeout().into_iter().chain(later).min();
+                    self.agenda.settle(source, due.unwrap_or(Time::NEVER));
                     self.agenda.may_tell(source);
                     return None;
                 };

@@ -6,6 +6,7 @@
 
 mod connections;
 mod counters;
+mod datagram_queue;
 mod datagrams;
 mod handshakes;
 mod message;
@@ -43,11 +44,12 @@ use crate::seal::versions::VersionMac;
 use crate::seal::{PresharedKey, PublicKey, StaticKey};
 
 pub use counters::{CounterStore, MemoryCounters};
-pub use datagrams::{Datagram, DatagramError};
+pub use datagram_queue::Datagram;
+pub use datagrams::DatagramError;
 pub use route::Route;
 
 use counters::Counters;
-use datagrams::Unread;
+use datagram_queue::Unread;
 use handshakes::Load;
 use message::Message;
 use path_mtu::BASE_BYTES;
@@ -570,6 +572,7 @@ impl Mux {
         if session.told.is_some() {
             self.paths.push_back((id, None));
         }
+        self.counts.dropped_datagrams += session.connections.waiting_datagrams() as u64;
         for place in session.connections.places() {
             self.events.push_back((ConnectionId { session: id, place }, Event::Aborted(why)));
         }

@@ -15,6 +15,8 @@ pub(super) const TIMER_LATENESS: Time = Time::from_millis(5);
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     rates: Vec<Turns>,
+    /// Which of them had the last turn.
+    last: usize,
 }
 
 /// Who wants to send.
@@ -81,12 +83,18 @@ impl Rates {
 
     /// And has nothing more to send.
     pub(super) fn want_no_more(&mut self, rate: RateIndex, turn: Turn) {
-        self.rates[rate.0].waiting.remove(&turn);
+        let turns = &mut self.rates[rate.0];
+        turns.waiting.remove(&turn);
+        // The connection, which had nothing to send, has told the rate that nothing waits.
+        turns.rate.set_waited_for(!turns.waiting.is_empty());
     }
 
     /// Whose turn it is to send a packet now.
     pub(super) fn next_turn(&mut self, now: Time) -> Option<(RateIndex, Turn)> {
-        self.rates.iter_mut().enumerate().find_map(|(index, turns)| {
+        let (count, after) = (self.rates.len(), self.last + 1);
+        let found = (0..count).find_map(|n| {
+            let index = (after + n) % count;
+            let turns = &mut self.rates[index];
             let Turns { rate, waiting, last, is_resting, .. } = turns;
             let first = waiting.first()?;
             if *is_resting || !rate.is_open(now) {
@@ -96,7 +104,9 @@ impl Rates {
             let next = *behind.unwrap_or(first);
             *last = Some(next);
             Some((RateIndex(index), next))
-        })
+        });
+        self.last = found.map_or(self.last, |(index, _)| index.0);
+        found
     }
 
     /// What all of them send in a millisecond; the most that there is if one has no limit.

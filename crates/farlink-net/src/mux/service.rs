@@ -64,6 +64,7 @@ impl Mux {
     pub(super) fn take_events(&mut self, id: u32) -> bool {
         let Some(session) = self.sessions.get_mut(&id) else { return false };
         self.agenda.has_told(id);
+        self.counts.dropped_datagrams += std::mem::take(&mut session.connections.dropped_datagrams);
         let proven = session.proven();
         if proven != session.told {
             session.told = proven;
@@ -95,8 +96,8 @@ impl Mux {
         }
         let mut due = session.poll_timeout();
         // `[Y12]`
-        if session.connections.is_idle() {
-            let forget = session.last_opened + self.config.idle;
+        if session.connections.is_idle() && !session.connections.has_datagrams() {
+            let forget = session.last_opened.max(session.last_datagram) + self.config.idle;
             if now >= forget {
                 return self.remove(id, Abort::NoAnswer);
             }

@@ -21,7 +21,7 @@ use crate::seal::mac::{Mac, are_equal};
 use crate::seal::{PublicKey, SealingKey};
 
 use super::connections::{Connections, Outgoing};
-use super::datagrams;
+use super::datagram_queue::longest;
 use super::message::{DATAGRAM_HEADER_BYTES, Message};
 use super::path_mtu::{BASE_BYTES, PathMtu};
 use super::renewal::Renewals;
@@ -74,6 +74,8 @@ pub(super) struct Session {
     pub(super) connections: Connections,
     /// When the last packet of the peer opened.
     pub(super) last_opened: Time,
+    /// When the last datagram of an application went out.
+    pub(super) last_datagram: Time,
     path_mtu: PathMtu,
     renewals: Renewals,
     silence: Silence,
@@ -151,6 +153,7 @@ impl Session {
             challenge: None,
             connections: Connections::new(true, moved),
             last_opened: Time::ZERO,
+            last_datagram: Time::ZERO,
             path_mtu,
             renewals,
             silence: Silence::new(),
@@ -197,6 +200,7 @@ impl Session {
             challenge: None,
             connections: Connections::new(false, moved),
             last_opened: now,
+            last_datagram: Time::ZERO,
             path_mtu,
             renewals,
             silence: Silence::new(),
@@ -431,14 +435,17 @@ impl Session {
             }
         }
         let around = self.route.ip_bytes() + UDP_BYTES + OUTER_BYTES + TAG_BYTES + DATAGRAM_HEADER_BYTES;
-        if let Some(outgoing) = self.connections.poll_transmit(now, around) {
+        if let Some(outgoing) = self.connections.poll_transmit(now, (around, self.longest_datagram())) {
             let (round_trip, wait) = (|| self.connections.round_trip(), || timeout_of(&self.connections));
             if let Some(question) = self.renewals.on_segment(now, &self.sealer, round_trip, wait) {
                 self.say(Message::Renew(question));
             }
             return Some(match outgoing {
                 Outgoing::Segment(outside, transmit) => Ready::Segment(outside, transmit),
-                Outgoing::Datagram { port, data } => Ready::Message(Message::Datagram { port, data }),
+                Outgoing::Datagram { port, data } => {
+                    self.last_datagram = now;
+                    Ready::Message(Message::Datagram { port, data })
+                }
             });
         }
         std::mem::take(&mut self.is_hello_due).then_some(Ready::Hello)
@@ -446,7 +453,7 @@ impl Session {
 
     /// The longest datagram that fits into a packet now.
     pub(super) fn longest_datagram(&self) -> usize {
-        datagrams::longest(self.path_mtu.bytes(), self.route.ip_bytes(), self.hello.as_ref().map_or(0, Bytes::len))
+        longest(self.path_mtu.bytes(), self.route.ip_bytes(), self.hello.as_ref().map_or(0, Bytes::len))
     }
 
     /// A probe in a packet of so many bytes with all headers.
@@ -504,6 +511,7 @@ impl Session {
         let move_time = |time: Time| if time == Time::NEVER { time } else { time.since(by.time()) };
         self.early_until = move_time(self.early_until);
         self.last_opened = move_time(self.last_opened);
+        self.last_datagram = move_time(self.last_datagram);
         if let Some(challenge) = &mut self.challenge {
             challenge.again = move_time(challenge.again);
         }

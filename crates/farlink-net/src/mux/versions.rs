@@ -8,6 +8,7 @@ use tracing::warn;
 use crate::seal::versions::{VERSION, VersionMac, proof_of};
 
 use super::resets::MOST_WAITING_RESETS;
+use super::session::Session;
 use super::{Mux, Route};
 
 /// The version of answers about versions, in which nothing else is sent.
@@ -35,11 +36,14 @@ impl Mux {
 
     /// The called host has other versions.
     fn on_versions(&mut self, content: &[u8]) {
-        let called = self.sessions.values().filter(|session| session.is_calling());
-        let right = called.into_iter().find_map(|session| {
-            let (proof, versions) = VersionMac::of(&session.peer).read(content)?;
-            let is_own = proof_of(session.hello.as_ref()?) == Some(proof) && !versions.contains(&VERSION);
-            is_own.then(|| (session.own_id, versions.to_vec()))
+        // Those that wait for an answer, and of them the one whose hello is repeated: a stranger's answer costs no hash.
+        let called = self.asked.values().filter_map(|id| self.sessions.get(id));
+        let is_repeated = |session: &&Session| {
+            session.hello.as_ref().is_some_and(|hello| proof_of(hello).is_some_and(|proof| content.starts_with(proof)))
+        };
+        let right = called.into_iter().find(is_repeated).and_then(|session| {
+            let versions = VersionMac::of(&session.peer).read(content)?;
+            (!versions.contains(&VERSION)).then(|| (session.own_id, versions.to_vec()))
         });
         let Some((id, versions)) = right else {
             self.counts.stray += 1;

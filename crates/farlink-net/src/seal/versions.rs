@@ -39,11 +39,11 @@ impl VersionMac {
         Some(content)
     }
 
-    /// The proof and the versions in an answer; `None` if its code is not that of the called host.
-    pub(crate) fn read<'a>(&self, content: &'a [u8]) -> Option<(&'a Proof, &'a [u8])> {
+    /// The versions in an answer, behind the proof; `None` if its code is not that of the called host.
+    pub(crate) fn read<'a>(&self, content: &'a [u8]) -> Option<&'a [u8]> {
         let (said, code) = content.split_last_chunk()?;
-        let (proof, versions) = said.split_first_chunk()?;
-        are_equal(&mac(&self.0, said), code).then_some((proof, versions))
+        let (_, versions) = said.split_first_chunk::<{ PROOF.end - PROOF.start }>()?;
+        are_equal(&mac(&self.0, said), code).then_some(versions)
     }
 }
 

@@ -170,7 +170,7 @@ async fn killed_at_random(role: Role, seed: u64) {
             let bytes = random.below(200_000) as usize;
             place.write(&format!("a/{index}"), random.bytes(bytes));
         }
-        place.write("b", random.bytes(20_000_000));
+        place.write("b", random.bytes(60_000_000)); // more than is sent until the kill
         for _ in 0..2 {
             let wait = Duration::from_millis(10 + random.below(80));
             kills += u32::from(transfer(&place, role, Some(wait)).await.is_none());

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::mux::datagram_queue::{ENTRY_BYTES, MOST_WAITING_BYTES};
+
 impl Net {
     fn send_datagram(&mut self, data: &[u8]) -> Result<(), DatagramError> {
         self.send_datagram_with(&config(), data)
@@ -110,7 +112,7 @@ fn what_exceeds_the_rate_waits_and_then_gives_way() {
     }
     net.run_for(3);
     let dropped = net.hosts[0].counts().dropped_datagrams;
-    assert_eq!(dropped, 2000 - (1 << 20) / 900);
+    assert_eq!(dropped, 2000 - MOST_WAITING_BYTES as u64 / (900 + ENTRY_BYTES as u64));
     let arrived = net.datagrams();
     assert_eq!(u64::from(u32::from_be_bytes(*arrived[0].first_chunk().unwrap())), dropped, "the oldest that is left");
     assert!((100..400).contains(&arrived.len()), "{} in 3 s", arrived.len());
@@ -126,13 +128,62 @@ fn unread_datagrams_are_bounded() {
         net.run_until(net.now + Time::from_millis(2));
     }
     net.run_for(1);
-    assert_eq!(net.datagrams().len(), (1 << 20) / 900);
-    assert_eq!(net.hosts[1].counts().dropped_datagrams, 2000 - (1 << 20) / 900);
+    assert_eq!(net.datagrams().len() as u64, MOST_WAITING_BYTES as u64 / (900 + ENTRY_BYTES as u64));
+    assert_eq!(net.hosts[1].counts().dropped_datagrams, 2000 - MOST_WAITING_BYTES as u64 / (900 + ENTRY_BYTES as u64));
     let mut deaf = Net::new(0.0, 1);
     deaf.send_datagram(b"nobody listens").unwrap();
     deaf.run_for(1);
     assert!(!deaf.hosts[1].has_datagram());
     assert_eq!(deaf.hosts[1].counts().unusable, 1);
+}
+
+/// Empty datagrams take room as well.
+#[test]
+fn empty_datagrams_are_bounded() {
+    let mut net = listening(0.0, 1);
+    let fast = AerotpConfig { rate_bps: Some(BitRate::new(1e9).unwrap()), ..config() };
+    for _ in 0..20 {
+        for _ in 0..1000 {
+            net.send_datagram_with(&fast, b"").unwrap();
+        }
+        net.run_until(net.now + Time::from_millis(200));
+    }
+    assert_eq!(net.datagrams().len(), MOST_WAITING_BYTES / ENTRY_BYTES);
+    let slow = AerotpConfig { rate_bps: Some(BitRate::new(1e3).unwrap()), ..config() };
+    let mut net = listening(0.0, 1);
+    for _ in 0..20_000 {
+        net.send_datagram_with(&slow, b"").unwrap();
+    }
+    net.run_until(net.now + Time::from_millis(1));
+    let kept = MOST_WAITING_BYTES / ENTRY_BYTES;
+    assert!(net.hosts[0].counts().dropped_datagrams >= 20_000 - kept as u64 - 1);
+}
+
+/// What is refused begins no session, which nobody would forget.
+#[test]
+fn a_refused_datagram_begins_no_session() {
+    let mut net = listening(0.0, 1);
+    assert!(net.send_datagram(&[0; 5000]).is_err());
+    assert_eq!(net.hosts[0].sessions(), 0);
+}
+
+/// Nobody answers datagrams, so that the time in which a session is silent does not end one that sends them; later it is forgotten.
+#[test]
+fn a_session_with_datagrams_to_send_stays() {
+    let mut net = listening(0.0, 1);
+    let slow = AerotpConfig { rate_bps: Some(BitRate::new(1e4).unwrap()), ..config() };
+    for _ in 0..500 {
+        net.send_datagram_with(&slow, &[3; 900]).unwrap();
+    }
+    net.run_for(300);
+    assert!(net.hosts[0].has_unsent_datagrams());
+    net.run_for(200);
+    assert!(!net.hosts[0].has_unsent_datagrams());
+    assert_eq!((net.datagrams().len(), net.hosts[0].counts().dropped_datagrams), (500, 0));
+    let hellos = net.recorded.iter().filter(|(to, datagram)| *to == 1 && datagram[0] >> 4 & 3 == 0).count();
+    assert!(hellos < 10, "{hellos}: one handshake");
+    net.run_for(300);
+    assert_eq!(net.hosts[0].sessions(), 0);
 }
 
 /// Recorded datagrams are delivered to nobody a second time, and after a restart not at all. What was lost may still arrive once.

@@ -63,6 +63,8 @@ struct Net {
     delay: Time,
     /// What was sent is kept.
     is_recording: bool,
+    /// Whether the application of host 1 reads.
+    is_reading: bool,
 }
 
 const DELAY: Time = Time::from_millis(50);
@@ -103,6 +105,7 @@ impl Net {
             path_bytes: 9000,
             delay: DELAY,
             is_recording: true,
+            is_reading: true,
         }
     }
 
@@ -148,7 +151,9 @@ impl Net {
                 self.send(host);
                 while let Some((id, event)) = self.hosts[host].poll_event() {
                     self.events.push((host, id, event));
-                    while let Some(data) = self.hosts[host].read(id) {
+                    while (host == 0 || self.is_reading)
+                        && let Some(data) = self.hosts[host].read(id)
+                    {
                         if host == 1 {
                             self.read.extend(&data);
                         }

@@ -211,6 +211,44 @@ fn later_connections_begin_at_the_rate_that_is_known() {
     assert!(rate(&net, third[0]) < 2e6, "{}", rate(&net, third[0]));
 }
 
+/// Windows that close and open, where much is lost: nobody waits for ever for what nobody repeats.
+#[test]
+fn readers_that_pause_stop_nobody_for_good() {
+    for seed in 0..40 {
+        let mut random = SplitMix64::new(seed);
+        let mut net = Net::new(0.3, seed);
+        net.is_recording = false;
+        let buffer = Some(farlink_core::units::Count::new(20_000.0).unwrap());
+        let small = AerotpConfig { receive_buffer_bytes: buffer, ..config() };
+        net.hosts[1].listen(PORT, &small, AcceptorLimits::default()).unwrap();
+        let ids: Vec<_> = (0..3).map(|_| net.connect_with(&small)).collect();
+        ids.iter().for_each(|&id| net.write(id, &content(150_000)));
+        let mut accepted = BTreeSet::new();
+        for _ in 0..30 {
+            net.is_reading = !net.is_reading;
+            net.run_until(net.now + Time::from_millis(random.next_u64() % 2000));
+            accepted.extend(net.events.iter().filter(|it| it.0 == 1).map(|it| it.1));
+            for &id in &accepted {
+                while net.is_reading
+                    && let Some(data) = net.hosts[1].read(id)
+                {
+                    net.read.extend(&data);
+                }
+            }
+        }
+        net.is_reading = true;
+        for _ in 0..40 {
+            for &id in &accepted {
+                while let Some(data) = net.hosts[1].read(id) {
+                    net.read.extend(&data);
+                }
+            }
+            net.run_for(1);
+        }
+        assert_eq!(net.read.len(), 450_000, "seed {seed}");
+    }
+}
+
 /// Data of both directions, connections that end while others send, and settings that differ.
 #[test]
 fn connections_of_any_settings_come_and_go() {

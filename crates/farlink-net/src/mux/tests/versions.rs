@@ -42,7 +42,7 @@ fn a_hello_of_another_version_is_told_the_own_ones() {
     assert!(answer.len() <= hello.len());
     assert_eq!(farlink_core::wire::aerotp::sealed::foreign(&answer), Some((0, Kind::Hello)));
     let read = VersionMac::of(&called).read(&answer[OUTER_BYTES..]).unwrap();
-    assert_eq!(read, (&[8; 32], &[1][..]));
+    assert_eq!((read, &answer[OUTER_BYTES..][..32]), (&[1][..], &[8; 32][..]));
     assert_eq!(net.hosts[1].counts().other_versions, 1);
 }
 

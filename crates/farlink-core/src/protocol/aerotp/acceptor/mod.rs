@@ -232,7 +232,9 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         let accepted = self.connections.get_mut(&handle)?;
         let sent = rate.lend(&mut accepted.connection, |it| it.poll_transmit(now));
         if sent.is_none() {
-            let due = Self::timeout_of(&self.config, &accepted.connection);
+            // What it wants at once it did not get, and asks for it again when something happens.
+            let later = Some(accepted.connection.wants_rate_at()).filter(|&at| at > now);
+            let due = Self::timeout_of(&self.config, &accepted.connection).min(later.unwrap_or(Time::NEVER));
             self.agenda.settle(handle, due);
             self.agenda.may_tell(handle);
         }

@@ -48,9 +48,11 @@ pub(super) struct Rate {
     silence: Option<Box<Silence>>,
     /// What the peer has told so far, of all connections that send at this rate.
     told: Told,
+    /// Whether another connection has the rate meanwhile.
+    is_lent: bool,
 }
 
-instants! { Rate: pacer, control, silence; fixed: told }
+instants! { Rate: pacer, control, silence; fixed: told, is_lent }
 
 /// What the MACKs of a peer have told so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,19 +117,19 @@ impl Rate {
             (Some(RateControl::Fixed | RateControl::None) | None, _) => Control::None,
         };
         let silence = config.has_rate_reports().then(|| Box::new(Silence::new(config)));
-        Rate { pacer, control, silence, told: Told::default() }
+        Rate { pacer, control, silence, told: Told::default(), is_lent: false }
     }
 
     /// In place of a rate that connections share, while another one has it: no data may be sent. `[P21]`
     fn lent() -> Self {
         let mut pacer = Pacer::new(None);
         pacer.hold_until(Time::NEVER);
-        Rate { pacer, control: Control::None, silence: None, told: Told::default() }
+        Rate { pacer, control: Control::None, silence: None, told: Told::default(), is_lent: true }
     }
 
     /// Whether another connection has it.
     pub(super) fn is_lent(&self) -> bool {
-        self.pacer.next() == Time::NEVER
+        self.is_lent
     }
 
     /// Adds what a MACK tells a connection: marks and bytes so far. `before` is what the connection knew, and becomes what it knows.

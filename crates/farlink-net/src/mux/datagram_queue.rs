@@ -1,0 +1,102 @@
+//! Datagrams that wait: to be sent, and to be read.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use farlink_core::protocol::aerotp::{AerotpConfig, Mode};
+use farlink_core::wire::aerotp::sealed::{OUTER_BYTES, TAG_BYTES};
+
+use crate::seal::PublicKey;
+
+use super::message::DATAGRAM_HEADER_BYTES;
+use super::route::{Route, UDP_BYTES};
+
+/// Bytes that wait to be sent over a session, and to be read by the application.
+pub(super) const MOST_WAITING_BYTES: usize = 1 << 20;
+/// What each of them takes besides its content, so that empty ones are bounded as well.
+pub(super) const ENTRY_BYTES: usize = 128;
+
+/// A datagram that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Who sent it.
+    pub peer: PublicKey,
+    /// From where.
+    pub route: Route,
+    /// The port to which it was sent.
+    pub port: u16,
+    /// Its content.
+    pub data: Bytes,
+}
+
+/// What waits, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    queue: VecDeque<(u16, Bytes)>,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Adds a datagram to a port. The oldest ones give way, as newer data is worth more; returns how many.
+    pub(super) fn push(&mut self, port: u16, data: Bytes) -> u64 {
+        self.bytes += data.len() + ENTRY_BYTES;
+        self.queue.push_back((port, data));
+        let mut dropped = 0;
+        while self.bytes > MOST_WAITING_BYTES {
+            self.pop();
+            dropped += 1;
+        }
+        dropped
+    }
+
+    pub(super) fn pop(&mut self) -> Option<(u16, Bytes)> {
+        let next = self.queue.pop_front()?;
+        self.bytes -= next.1.len() + ENTRY_BYTES;
+        Some(next)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+/// What has arrived and was not read.
+#[derive(Debug, Default)]
+pub(super) struct Unread {
+    queue: VecDeque<Datagram>,
+    bytes: usize,
+}
+
+impl Unread {
+    /// Whether there was room.
+    pub(super) fn push(&mut self, datagram: Datagram) -> bool {
+        let bytes = self.bytes + datagram.data.len() + ENTRY_BYTES;
+        let has_room = bytes <= MOST_WAITING_BYTES;
+        if has_room {
+            self.bytes = bytes;
+            self.queue.push_back(datagram);
+        }
+        has_room
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Datagram> {
+        let next = self.queue.pop_front()?;
+        self.bytes -= next.data.len() + ENTRY_BYTES;
+        Some(next)
+    }
+}
+
+/// The settings of the rate at which datagrams go: those of connections, which share it.
+pub(super) fn rate_of(config: &AerotpConfig) -> AerotpConfig {
+    AerotpConfig { mode: Mode::Reliable, ..config.clone() }
+}
+
+/// The longest datagram in a packet of so many bytes, with `before` bytes of a hello in front of it.
+pub(super) fn longest(packet_bytes: u16, ip_bytes: usize, before: usize) -> usize {
+    let around = ip_bytes + UDP_BYTES + before + OUTER_BYTES + DATAGRAM_HEADER_BYTES + TAG_BYTES;
+    usize::from(packet_bytes) - around
+}
