@@ -59,8 +59,9 @@ struct Net {
     tick: Time,
     /// Longer packets do not come through.
     path_bytes: usize,
-    /// How long datagrams take.
+    /// How long datagrams take, and by how much longer a tenth of them do.
     delay: Time,
+    late: Time,
     /// What was sent is kept.
     is_recording: bool,
     /// Whether the application of host 1 reads.
@@ -104,6 +105,7 @@ impl Net {
             tick: Time::from_ps(1),
             path_bytes: 9000,
             delay: DELAY,
+            late: Time::ZERO,
             is_recording: true,
             is_reading: true,
         }
@@ -134,7 +136,12 @@ impl Net {
                 if !is_there || (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64) {
                     continue;
                 }
-                self.deliver_in(self.delay, to, self.addresses[host], datagram.to_vec());
+                let late = if self.late > Time::ZERO && self.random.next_u64().is_multiple_of(10) {
+                    self.late
+                } else {
+                    Time::ZERO
+                };
+                self.deliver_in(self.delay + late, to, self.addresses[host], datagram.to_vec());
             }
         }
     }

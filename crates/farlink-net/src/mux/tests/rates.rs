@@ -211,22 +211,23 @@ fn later_connections_begin_at_the_rate_that_is_known() {
     assert!(rate(&net, third[0]) < 2e6, "{}", rate(&net, third[0]));
 }
 
-/// Windows that close and open, where much is lost: nobody waits for ever for what nobody repeats.
+/// Windows that close and open, where much is lost or late: nobody waits for ever for what nobody repeats. A segment that counts as lost may
+/// wait for its turn, arrive late, and be acknowledged with a closed window before the turn comes.
 #[test]
 fn readers_that_pause_stop_nobody_for_good() {
-    for seed in 0..40 {
+    // The last one was a turn that gave nothing, whose deadline was forgotten.
+    for seed in (0..60).chain([2140]) {
         let mut random = SplitMix64::new(seed);
-        let mut net = Net::new(0.3, seed);
-        net.is_recording = false;
-        let buffer = Some(farlink_core::units::Count::new(20_000.0).unwrap());
-        let small = AerotpConfig { receive_buffer_bytes: buffer, ..config() };
+        let mut net = Net::new(0.2, seed);
+        (net.is_recording, net.late) = (false, Time::from_millis(400));
+        let buffer = Some(farlink_core::units::Count::new(6_000.0).unwrap());
+        let rate_bps = Some(BitRate::new(2e5).unwrap());
+        let small = AerotpConfig { receive_buffer_bytes: buffer, rate_bps, ..config() };
         net.hosts[1].listen(PORT, &small, AcceptorLimits::default()).unwrap();
         let ids: Vec<_> = (0..3).map(|_| net.connect_with(&small)).collect();
-        ids.iter().for_each(|&id| net.write(id, &content(150_000)));
+        ids.iter().for_each(|&id| net.write(id, &content(40_000)));
         let mut accepted = BTreeSet::new();
-        for _ in 0..30 {
-            net.is_reading = !net.is_reading;
-            net.run_until(net.now + Time::from_millis(random.next_u64() % 2000));
+        let mut read_all = |net: &mut Net| {
             accepted.extend(net.events.iter().filter(|it| it.0 == 1).map(|it| it.1));
             for &id in &accepted {
                 while net.is_reading
@@ -235,17 +236,19 @@ fn readers_that_pause_stop_nobody_for_good() {
                     net.read.extend(&data);
                 }
             }
+        };
+        for _ in 0..60 {
+            net.is_reading = !net.is_reading;
+            net.run_until(net.now + Time::from_millis(random.next_u64() % 1500));
+            read_all(&mut net);
         }
         net.is_reading = true;
-        for _ in 0..40 {
-            for &id in &accepted {
-                while let Some(data) = net.hosts[1].read(id) {
-                    net.read.extend(&data);
-                }
-            }
+        for _ in 0..50 {
+            read_all(&mut net);
             net.run_for(1);
         }
-        assert_eq!(net.read.len(), 450_000, "seed {seed}");
+        read_all(&mut net);
+        assert_eq!(net.read.len(), 120_000, "seed {seed}");
     }
 }
 
