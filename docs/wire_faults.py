@@ -247,11 +247,13 @@ def kill_table(parts: Parts) -> str:
 
 
 def write_page(parts: Parts) -> None:
-    """Write what was measured; where floods or kills were not, the page keeps what it has of both."""
+    """Write what was measured; where floods or kills were not, or a shortage, the page keeps what it has of these."""
     others = [*(f"flood {kind}" for kind in FLOODS), "kills", "kills with clock steps"]
     missing = [part for part in (*others, *(f"shortage {what}" for what in SHORTAGES)) if part not in parts.found]
     print(f"not measured: {'; '.join(missing) or 'nothing'}", file=sys.stderr)
-    shown = shortage_values(parts)
+    shown: page.Values = {}
+    if set(missing) <= set(others):
+        shown |= shortage_values(parts)
     if not set(missing) & set(others):
         shown |= other_values([parts.found[part] for part in others], parts)
     page.write("wire-faults.md", {}, only=True, **shown)
