@@ -22,14 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import page
-from kernel_paths import FAR, KernelPath, Place, Samples, check_machine, remove_leftovers
-from measuring import build, commit, finish_or_quit, keep_line, kept_lines
+from kernel_paths import FAR, KernelPath, Place, Samples
+from measuring import PROGRAMS, commit, finish_or_quit, keep_line, kept_lines, prepare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEPT = page.ROOT / "out" / "aerotp-kernel.jsonl"
-PROGRAMS = page.ROOT / "target" / "release" / "examples"
 FLOW = Path(__file__).parent / "kernel_flow.py"
 # Headers of TCP with timestamps, and of AeroTP over UDP with its check.
 OVERHEAD_BYTES, PACKET_BYTES = 52, 1500
@@ -428,10 +427,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
-    check_machine()
-    remove_leftovers()
-    if arguments.programs is None:
-        build("farlink-core", "aerotp_udp", "relay")
+    prepare(arguments.programs, ("farlink-core", "aerotp_udp", "relay"))
     runs = Runs((arguments.programs or PROGRAMS).resolve())
     if arguments.short:
         print(json.dumps(asdict(runs.once(SHORT.runs[0], seed=1, span_s=(3, 10)))))

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import page
-from kernel_paths import UnusableError, output_of
+from kernel_paths import UnusableError, check_machine, output_of, remove_leftovers
+
+# Where examples are built.
+PROGRAMS = page.ROOT / "target" / "release" / "examples"
 
 
 def kept_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -36,6 +39,15 @@ def commit() -> str:
     commit = output_of(*git, "rev-parse", "--short=12", "HEAD").strip()
     is_changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "crates"], check=False).returncode != 0
     return f"{commit}+" if is_changed else commit
+
+
+def prepare(programs: Path | None, *examples: tuple[str, ...]) -> None:
+    """See that the machine can measure; build examples, each a crate and names, unless there is a folder with them."""
+    check_machine()
+    remove_leftovers()
+    if programs is None:
+        for package, *names in examples:
+            build(package, *names)
 
 
 def build(package: str, *names: str) -> None:

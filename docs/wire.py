@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import page
-from aerotp_kernel import FLOW, PROGRAMS, TCP_PORT, relayed_count
-from kernel_paths import CONTROLS, FAR, KernelPath, Place, Samples, check_machine, remove_leftovers
-from measuring import build, commit, finish_or_quit, keep_line, kept_lines, quit_for
+from aerotp_kernel import FLOW, TCP_PORT, relayed_count
+from kernel_paths import CONTROLS, FAR, KernelPath, Place, Samples
+from measuring import PROGRAMS, commit, finish_or_quit, keep_line, kept_lines, prepare, quit_for
 
 from farlink import _core
 
@@ -496,10 +496,7 @@ def measure(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
     programs = (arguments.programs or PROGRAMS).resolve()
     if not arguments.page:
-        check_machine()
-        remove_leftovers()
-        if arguments.programs is None:
-            build("farlink-core", "relay")
+        prepare(arguments.programs, ("farlink-core", "relay"))
     runs = Runs(programs)
     if not arguments.page:
         wanted = [cell for cell in cells() if arguments.only in str(cell)]

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import page
-from aerotp_kernel import PROGRAMS
-from kernel_paths import FAR, KernelPath, Samples, check_machine, remove_leftovers
-from measuring import build, commit, finish_or_quit, keep_line, kept_lines
+from kernel_paths import FAR, KernelPath, Samples
+from measuring import PROGRAMS, commit, finish_or_quit, keep_line, kept_lines, prepare
 from wire import (
     CLI,
     HEADER_BYTES,
@@ -265,10 +264,7 @@ def measure(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
     programs = (arguments.programs or PROGRAMS).resolve()
     if not arguments.page:
-        check_machine()
-        remove_leftovers()
-        if arguments.programs is None:
-            build("farlink-core", "relay")
+        prepare(arguments.programs, ("farlink-core", "relay"))
     runs = Runs(programs)
     if not arguments.page:
         runs.measure(arguments.jobs)

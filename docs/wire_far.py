@@ -14,9 +14,8 @@ from datetime import date
 from pathlib import Path
 
 import page
-from aerotp_kernel import PROGRAMS
-from kernel_paths import FAR, KernelPath, Place, Samples, check_machine, remove_leftovers
-from measuring import build, commit, finish_or_quit, keep_line, kept_lines
+from kernel_paths import FAR, KernelPath, Place, Samples
+from measuring import PROGRAMS, commit, finish_or_quit, keep_line, kept_lines, prepare
 from wire import HEADER_BYTES, PACKET_BYTES, PORT, make_keys, wait
 
 KEPT = page.ROOT / "out" / "wire-far.jsonl"
@@ -98,11 +97,7 @@ def measure(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
     found = [Measured(**kept) for kept in kept_lines(KEPT)]
     if not arguments.page:
-        check_machine()
-        remove_leftovers()
-        if arguments.programs is None:
-            build("farlink-core", "relay")
-            build("farlink-net", "coded")
+        prepare(arguments.programs, ("farlink-core", "relay"), ("farlink-net", "coded"))
         found.append(stream((arguments.programs or PROGRAMS).resolve()))
         keep_line(KEPT, asdict(found[-1]))
     if not found:

@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import page
-from aerotp_kernel import PROGRAMS
-from kernel_paths import check_machine, remove_leftovers
-from measuring import build, commit, finish_or_quit, keep_line, kept_lines
+from measuring import PROGRAMS, commit, finish_or_quit, keep_line, kept_lines, prepare
 from wire import CLI, make_keys, sha256_of
 from wire_host import LIBFAKETIME, LISTEN, Host
 from wire_shortages import SHORTAGES, Shortage, shortage_table
@@ -293,10 +291,7 @@ def measure(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
     parts = Parts()
     if not arguments.page:
-        check_machine()
-        remove_leftovers()
-        if arguments.programs is None:
-            build("farlink-net", "flood")
+        prepare(arguments.programs, ("farlink-net", "flood"))
         parts.measure((arguments.programs or PROGRAMS).resolve(), arguments.kills, arguments.only)
     write_page(parts)
 

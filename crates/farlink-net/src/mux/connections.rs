@@ -50,8 +50,6 @@ pub(super) struct Connections {
     /// By own port; the peer is known by its port.
     accepted: BTreeMap<u16, Accepted>,
     rates: Rates,
-    /// Whether there were connections with a rate of their own.
-    has_own_rates: bool,
     /// Connections that have sent at a common rate since it was last not open.
     have_sent: BTreeMap<Place, RateIndex>,
     datagrams: Waiting,
@@ -78,7 +76,6 @@ impl Connections {
             turn: 0,
             accepted: BTreeMap::new(),
             rates: Rates::default(),
-            has_own_rates: false,
             have_sent: BTreeMap::new(),
             datagrams: Waiting::default(),
             dropped_datagrams: 0,
@@ -116,7 +113,6 @@ impl Connections {
             Some(_) => connection.share_rate(),
             None => connection.set_timer_lateness(TIMER_LATENESS),
         }
-        self.has_own_rates |= rate.is_none();
         if let Some(bytes) = self.packet_bytes {
             lend(&mut self.rates, rate, &mut connection, |it| drop(it.set_packet_bytes(now, bytes)));
         }
@@ -155,7 +151,6 @@ impl Connections {
                 Some(_) => acceptor.share_rate(),
                 None => acceptor.set_timer_lateness(TIMER_LATENESS),
             }
-            self.has_own_rates |= rate.is_none();
             self.accepted.insert(destination, Accepted { acceptor, rate });
         }
         let Accepted { acceptor, rate } = self.accepted.get_mut(&destination)?;
@@ -390,7 +385,7 @@ impl Connections {
 
     /// How much may go out at once: a millisecond of what all rates have together.
     pub(super) fn bytes_at_once(&self) -> u64 {
-        if self.has_own_rates { u64::MAX } else { self.rates.bytes_per_ms() }
+        self.rates.bytes_per_ms()
     }
 
     /// The next event.

@@ -17,6 +17,8 @@ pub(super) struct Rates {
     rates: Vec<Turns>,
     /// Which of them had the last turn.
     last: usize,
+    /// Whether there were connections with a rate each.
+    has_others: bool,
 }
 
 /// Who wants to send.
@@ -48,7 +50,10 @@ impl Rates {
         if let Some(known) = self.rates.iter().position(|it| it.rate.serves(config)) {
             return Some(RateIndex(known));
         }
-        let rate = begin(config)?;
+        let Some(rate) = begin(config) else {
+            self.has_others = true;
+            return None;
+        };
         self.rates.push(Turns {
             rate,
             config: config.clone(),
@@ -109,8 +114,11 @@ impl Rates {
         found
     }
 
-    /// What all of them send in a millisecond; the most that there is if one has no limit.
+    /// What all connections send in a millisecond; the most that there is if one has no limit, or a rate of its own.
     pub(super) fn bytes_per_ms(&self) -> u64 {
+        if self.has_others {
+            return u64::MAX;
+        }
         let bits_per_s = self.rates.iter().map(|turns| turns.rate.bits_per_s().unwrap_or(f64::INFINITY)).sum::<f64>();
         (bits_per_s / 8e3) as u64
     }

@@ -532,15 +532,19 @@ fn timeout_of(connections: &Connections) -> Time {
     connections.round_trip().map_or(FIRST_TIMEOUT, |it| it.times(2).max(LEAST_TIMEOUT))
 }
 
-/// A whole packet of kind hello.
-pub(super) fn hello_packet(content: &[u8], connection_id: u32) -> Bytes {
-    let header = OuterHeader {
+/// The outer header of a packet of kind hello.
+pub(super) fn hello_header(content_bytes: usize, connection_id: u32) -> OuterHeader {
+    OuterHeader {
         kind: Kind::Hello,
         key_phase: KeyPhase::default(),
         parity_words: 0,
-        content_bytes: content.len() as u16,
+        content_bytes: content_bytes as u16,
         connection_id,
         number: 0,
-    };
-    [&header.encode()[..], content].concat().into()
+    }
+}
+
+/// A whole packet of kind hello.
+pub(super) fn hello_packet(content: &[u8], connection_id: u32) -> Bytes {
+    [&hello_header(content.len(), connection_id).encode()[..], content].concat().into()
 }

@@ -2,13 +2,13 @@
 
 use farlink_core::Time;
 use farlink_core::event::Abort;
-use farlink_core::wire::aerotp::sealed::{KeyPhase, Kind, OUTER_BYTES, OuterHeader, foreign};
+use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, foreign};
 use tracing::warn;
 
 use crate::seal::versions::{VERSION, VersionMac, proof_of};
 
 use super::resets::MOST_WAITING_RESETS;
-use super::session::Session;
+use super::session::{Session, hello_header};
 use super::{Mux, Route};
 
 /// The version of answers about versions, in which nothing else is sent.
@@ -28,7 +28,7 @@ impl Mux {
         self.counts.other_versions += 1;
         let content = self.versions.answer(hello).filter(|_| self.resets.len() < MOST_WAITING_RESETS);
         let Some(content) = content.filter(|_| self.load.takes_reset(now)) else { return };
-        let packet = [&versions_header(content.len()).encode_as(NO_VERSION)[..], &content].concat();
+        let packet = [&hello_header(content.len(), 0).encode_as(NO_VERSION)[..], &content].concat();
         if packet.len() <= hello.len() {
             self.resets.push_back((route, packet));
         }
@@ -53,16 +53,5 @@ impl Mux {
             warn!(parent: &session.span, ?versions, own = VERSION, "the peer has other versions of the protocol");
         }
         self.remove(id, Abort::OtherVersion);
-    }
-}
-
-fn versions_header(content_bytes: usize) -> OuterHeader {
-    OuterHeader {
-        kind: Kind::Hello,
-        key_phase: KeyPhase::default(),
-        parity_words: 0,
-        content_bytes: content_bytes as u16,
-        connection_id: 0,
-        number: 0,
     }
 }

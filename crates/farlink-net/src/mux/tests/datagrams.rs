@@ -199,9 +199,7 @@ fn recorded_datagrams_deliver_nothing() {
         let mut arrived = net.datagrams();
         assert!(arrived.len() > 25);
         let recorded = std::mem::take(&mut net.recorded);
-        let mut store = MemoryCounters::default();
-        let kept = net.hosts[1].store.peer(&net.hosts[0].public_key());
-        store.keep_peer(&net.hosts[0].public_key(), kept).unwrap();
+        let store = net.kept_counters();
         for is_restarted in [false, true] {
             if is_restarted {
                 let keys = [net.hosts[0].config.key.clone(), net.hosts[1].config.key.clone()];

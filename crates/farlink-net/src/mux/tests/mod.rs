@@ -151,6 +151,13 @@ impl Net {
         self.on_the_way.insert((self.now + delay, self.number), (to, from, datagram));
     }
 
+    /// What host 1 has kept of the counters of host 0.
+    fn kept_counters(&self) -> MemoryCounters {
+        let (mut store, peer) = (MemoryCounters::default(), self.hosts[0].public_key());
+        store.keep_peer(&peer, self.hosts[1].store.peer(&peer)).unwrap();
+        store
+    }
+
     /// Runs until a time, reading all that arrives at host 1.
     fn run_until(&mut self, end: Time) {
         loop {
@@ -269,9 +276,7 @@ fn recordings_deliver_nothing() {
         assert_eq!(net.read.len(), 20_000);
 
         let recorded = std::mem::take(&mut net.recorded);
-        let mut store = MemoryCounters::default();
-        let kept = net.hosts[1].store.peer(&net.hosts[0].public_key());
-        store.keep_peer(&net.hosts[0].public_key(), kept).unwrap();
+        let store = net.kept_counters();
         for is_restarted in [false, true] {
             if is_restarted {
                 let keys = [net.hosts[0].config.key.clone(), net.hosts[1].config.key.clone()];

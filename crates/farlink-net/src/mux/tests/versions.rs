@@ -2,29 +2,19 @@
 
 use crate::seal::versions::{LEAST_HELLO_BYTES, VersionMac, code, foreign_hello, proof_of};
 
+use super::super::session::hello_header;
 use super::*;
 
 /// The header of a hello of version 2.
 fn header() -> [u8; OUTER_BYTES] {
-    header_of(0).encode_as(2)
-}
-
-fn header_of(content_bytes: usize) -> OuterHeader {
-    OuterHeader {
-        kind: Kind::Hello,
-        key_phase: farlink_core::wire::aerotp::sealed::KeyPhase::default(),
-        parity_words: 0,
-        content_bytes: content_bytes as u16,
-        connection_id: 0,
-        number: 0,
-    }
+    hello_header(0, 0).encode_as(2)
 }
 
 /// What a host says that has these versions.
 fn answer(called: &PublicKey, proof: [u8; 32], versions: &[u8]) -> Vec<u8> {
     let mut content = [&proof[..], versions].concat();
     content.extend(code(called, &content));
-    [&header_of(content.len()).encode_as(0)[..], &content].concat()
+    [&hello_header(content.len(), 0).encode_as(0)[..], &content].concat()
 }
 
 fn receive(mux: &mut Mux, now: Time, datagram: &[u8]) -> Option<Vec<u8>> {
