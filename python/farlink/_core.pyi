@@ -51,6 +51,7 @@ def send_files(
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: str | None = None,
     refuse_special: bool = False,
     patience_s: float = 60.0,
     progress: Callable[[int, int], None] | None = None,
@@ -64,6 +65,7 @@ def receive_files(
     psk: str | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: str | None = None,
     overwrite: bool = False,
     by_host: bool = False,
     once: bool = False,
@@ -121,6 +123,7 @@ def connect_stream(
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: str | None = None,
     patience_s: float = 60.0,
 ) -> NetConnection: ...
 def listen_for_streams(
@@ -132,6 +135,7 @@ def listen_for_streams(
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: str | None = None,
     patience_s: float = 60.0,
 ) -> NetListener: ...
 

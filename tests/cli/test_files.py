@@ -135,6 +135,20 @@ def test_files_go_without_checksums_and_with_parity(farlink, hosts, tmp_path):
     assert_same(tmp_path / "data", tmp_path / "in" / "data")
 
 
+@pytest.mark.parametrize("both", [True, False])
+def test_packets_go_in_the_clear_only_if_both_sides_permit_it(farlink, hosts, tmp_path, both):
+    tree(tmp_path / "data")
+    ship, shore = hosts
+    permission = ["--insecure"] if both else []
+    with receiving("in", "--listen", "127.0.0.1:0", "--once", *permission, "--keys", shore, cwd=tmp_path) as (process, address):
+        sent = farlink("send", "data", address, "--insecure", "--log", "debug", "--keys", ship)
+        process.communicate(timeout=30)
+
+    assert sent.returncode == process.returncode == 0, sent.stderr
+    assert ("cover=Clear" if both else "cover=Seal") in sent.stderr
+    assert_same(tmp_path / "data", tmp_path / "in" / "data")
+
+
 def test_a_log_tells_of_the_session_and_no_secret(farlink, hosts, tmp_path):
     (tmp_path / "note").write_text("note")
     ship, shore = hosts
@@ -162,6 +176,14 @@ WRONG = {
     "foreign address": (
         ["receive", "in", "--listen", "192.0.2.1", "--keys", "shore-keys"],
         ["cannot use 192.0.2.1:47470", "another"],
+    ),
+    "insecure": (
+        ["receive", "in", "--listen", "0.0.0.0", "--insecure", "--keys", "shore-keys"],
+        ["others reach 0.0.0.0", "--insecure-anywhere"],
+    ),
+    "insecure to others": (
+        ["send", "note", "192.0.2.1", "--insecure", "--keys", "ship-keys"],
+        ["addresses of this machine", "--insecure-anywhere"],
     ),
     "patience": (["receive", "in", "--patience", "-1", "--keys", "shore-keys"], ["patience of -1 s", "0 or more"]),
     "second key": (["keygen", "--keys", "ship-keys"], ["there is a key already", "move it away"]),

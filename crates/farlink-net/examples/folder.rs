@@ -7,15 +7,21 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
-use farlink_net::PathSettings;
 use farlink_net::files::{ReceiveOptions, SendOptions};
 use farlink_net::seal::{PresharedKey, PublicKey};
 use farlink_net::state::StateFolder;
 use farlink_net::transfer::{ReceiveSettings, Received, SendSettings, receive, send};
+use farlink_net::{Insecure, PathSettings};
 use tokio::sync::oneshot;
 
 fn path() -> PathSettings {
-    PathSettings { rate: None, shared: PresharedKey::default(), packet_bytes: 1500, damaged_links: false }
+    PathSettings {
+        rate: None,
+        shared: PresharedKey::default(),
+        packet_bytes: 1500,
+        damaged_links: false,
+        insecure: Insecure::No,
+    }
 }
 
 /// A host with a key, in a folder of its own.

@@ -17,4 +17,4 @@ pub mod streams;
 pub mod transfer;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};
-pub use settings::PathSettings;
+pub use settings::{Insecure, PathSettings};

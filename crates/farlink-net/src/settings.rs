@@ -11,6 +11,18 @@ use crate::mux::{MuxConfig, Trust};
 use crate::seal::PresharedKey;
 use crate::state::{StateError, StateFolder};
 
+/// Whether packets may go in the clear, if the peer permits it too ([`MuxConfig::insecure`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Insecure {
+    /// Never.
+    #[default]
+    No,
+    /// Between programs of this machine.
+    Loopback,
+    /// Between any hosts.
+    Anywhere,
+}
+
 /// What packets to a peer are like, and what is shared with it.
 #[derive(Clone, Debug)]
 pub struct PathSettings {
@@ -22,6 +34,8 @@ pub struct PathSettings {
     pub packet_bytes: u16,
     /// Whether the link delivers damaged packets, to be corrected ([`EndpointConfig::for_damaged_links`]).
     pub damaged_links: bool,
+    /// Whether they may go in the clear.
+    pub insecure: Insecure,
 }
 
 impl PathSettings {
@@ -30,9 +44,11 @@ impl PathSettings {
             trust,
             shared: self.shared.clone(),
             packet_bytes: self.packet_bytes,
+            insecure: self.insecure != Insecure::No,
             ..MuxConfig::new(folder.key()?)
         };
         let mut config = EndpointConfig::new(mux);
+        config.insecure_anywhere = self.insecure == Insecure::Anywhere;
         if self.damaged_links {
             config = config.for_damaged_links();
         }

@@ -161,3 +161,19 @@ async fn a_closed_endpoint_frees_its_address() {
     assert!(b.accept().await.is_none());
     std::net::UdpSocket::bind(b.local_addr()).unwrap();
 }
+
+/// Packets in the clear stay on this machine unless the host says that any address is meant.
+#[tokio::test]
+async fn an_insecure_endpoint_binds_loopback_only() {
+    let bind = |address: SocketAddr, insecure_anywhere| {
+        let mux = MuxConfig { insecure: true, ..MuxConfig::new(StaticKey::generate()) };
+        let config = EndpointConfig { insecure_anywhere, ..EndpointConfig::new(mux) };
+        Endpoint::bind(address, config, Box::new(MemoryCounters::default()))
+    };
+    for reached in [(Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into()] {
+        let refused = bind(reached, false).unwrap_err().to_string();
+        assert!(refused.contains(&reached.ip().to_string()) && refused.contains("--insecure-anywhere"), "{refused}");
+        assert!(bind(reached, true).is_ok());
+    }
+    assert!(bind(loopback(), false).is_ok());
+}

@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use farlink_core::BitRate;
-use farlink_net::PathSettings;
 use farlink_net::files::{Progress, ReceiveOptions, SendOptions, SpecialFiles, Summary};
 use farlink_net::seal::{NoKey, PresharedKey, PublicKey};
 use farlink_net::state::{StateError, StateFolder};
 use farlink_net::transfer::{self, ReceiveSettings, Received, SendSettings, TransferError};
+use farlink_net::{Insecure, PathSettings};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -76,10 +76,19 @@ pub(crate) fn path_settings(
     psk: Option<&str>,
     packet_bytes: u16,
     damaged_links: bool,
+    insecure: Option<&str>,
 ) -> PyResult<PathSettings> {
     let rate = rate_bps.map(BitRate::new).transpose();
     let rate = rate.map_err(|error| raised(&format!("the rate: {error}; give it in bit/s, for example 10e6"), 2))?;
-    Ok(PathSettings { rate, shared: shared(psk)?, packet_bytes, damaged_links })
+    let insecure = match insecure {
+        None => Insecure::No,
+        Some("loopback") => Insecure::Loopback,
+        Some("anywhere") => Insecure::Anywhere,
+        Some(other) => {
+            return Err(raised(&format!("insecure is {other:?}; it is None, \"loopback\" or \"anywhere\""), 2));
+        }
+    };
+    Ok(PathSettings { rate, shared: shared(psk)?, packet_bytes, damaged_links, insecure })
 }
 
 pub(crate) fn patience(patience_s: f64) -> PyResult<Duration> {
@@ -133,7 +142,7 @@ pub(crate) fn distrust_host(name: &str, keys: Option<PathBuf>) -> PyResult<bool>
 
 /// Sends files; returns the summary as JSON.
 #[pyfunction]
-#[pyo3(signature = (paths, peer, to, *, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, refuse_special=false, patience_s=60.0, progress=None))]
+#[pyo3(signature = (paths, peer, to, *, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, insecure=None, refuse_special=false, patience_s=60.0, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn send_files(
     py: Python<'_>,
@@ -145,6 +154,7 @@ pub(crate) fn send_files(
     rate_bps: Option<f64>,
     packet_bytes: u16,
     damaged_links: bool,
+    insecure: Option<&str>,
     refuse_special: bool,
     patience_s: f64,
     progress: Option<&Bound<'_, PyAny>>,
@@ -153,7 +163,7 @@ pub(crate) fn send_files(
     let settings = SendSettings {
         peer: key(peer)?,
         address: address(to)?,
-        path: path_settings(rate_bps, psk, packet_bytes, damaged_links)?,
+        path: path_settings(rate_bps, psk, packet_bytes, damaged_links, insecure)?,
         options: SendOptions { special: if refuse_special { SpecialFiles::Refuse } else { SpecialFiles::Skip } },
         patience: patience(patience_s)?,
     };
@@ -172,7 +182,7 @@ pub(crate) fn send_files(
 
 /// Receives files until it is interrupted, or after one complete transfer. `tell` is called with events as JSON.
 #[pyfunction]
-#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, damaged_links=false, overwrite=false, by_host=false, once=false, patience_s=300.0))]
+#[pyo3(signature = (directory, listen, tell, *, keys=None, psk=None, packet_bytes=1500, damaged_links=false, insecure=None, overwrite=false, by_host=false, once=false, patience_s=300.0))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn receive_files(
     py: Python<'_>,
@@ -183,6 +193,7 @@ pub(crate) fn receive_files(
     psk: Option<&str>,
     packet_bytes: u16,
     damaged_links: bool,
+    insecure: Option<&str>,
     overwrite: bool,
     by_host: bool,
     once: bool,
@@ -191,7 +202,7 @@ pub(crate) fn receive_files(
     let folder = folder(keys)?;
     let settings = ReceiveSettings {
         listen: address(listen)?,
-        path: path_settings(None, psk, packet_bytes, damaged_links)?,
+        path: path_settings(None, psk, packet_bytes, damaged_links, insecure)?,
         options: ReceiveOptions { overwrite, ..ReceiveOptions::default() },
         by_host,
         once,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from farlink.cli.host_options import PSK_VARIABLE, DamagedLinks, InsecureAnywhere, InsecureOption, Log, PacketBytes, permission
 from farlink.cli.keys import Keys
 from farlink.cli.messages import data, labelled, user_errors
 from farlink.cli.progress import progress_bar
-from farlink.cli.send import PSK_VARIABLE, DamagedLinks, Log, PacketBytes, report_failures, summary_lines
+from farlink.cli.send import report_failures, summary_lines
 
 if TYPE_CHECKING:
     from farlink.net import Event
@@ -35,6 +36,8 @@ def receive(
     patience: Annotated[float, typer.Option(metavar="S", help="How long to wait for a sender that is silent.")] = 300.0,
     packet_bytes: PacketBytes = 1500,
     damaged_links: DamagedLinks = False,
+    insecure: InsecureOption = False,
+    insecure_anywhere: InsecureAnywhere = False,
     log: Log = "warn",
     keys: Keys = None,
 ) -> None:
@@ -69,6 +72,7 @@ def receive(
             psk=os.environ.get(PSK_VARIABLE),
             packet_bytes=packet_bytes,
             damaged_links=damaged_links,
+            insecure=permission(insecure, insecure_anywhere),
             overwrite=overwrite,
             by_host=by_host,
             once=once,

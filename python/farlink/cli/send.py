@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from farlink.cli.host_options import PSK_VARIABLE, DamagedLinks, InsecureAnywhere, InsecureOption, Log, PacketBytes, permission
 from farlink.cli.keys import Keys
 from farlink.cli.messages import data, labelled, user_errors
 from farlink.cli.progress import progress_bar
@@ -22,25 +23,6 @@ farlink send pictures/ notes.txt 192.0.2.7 --key shore
 farlink send image.tar 192.0.2.7:5000 --rate 2e6
 """
 
-# Not an option, so that it is in no list of processes.
-PSK_VARIABLE = "FARLINK_PSK"
-PacketBytes = Annotated[
-    int,
-    typer.Option(metavar="BYTES", help="Longest packet to look for on the path, with all headers: 1200 to 9000."),
-]
-DamagedLinks = Annotated[
-    bool,
-    typer.Option("--damaged-links", help="The link delivers damaged packets: no UDP checksum, and parity that corrects them."),
-]
-Log = Annotated[
-    str,
-    typer.Option(
-        metavar="LEVEL",
-        envvar="FARLINK_LOG",
-        help="What is told on stderr: error, warn, info, debug, trace, or a part's level: farlink_net::mux=debug.",
-    ),
-]
-
 
 def send(
     paths: Annotated[
@@ -55,6 +37,8 @@ def send(
     ] = None,
     packet_bytes: PacketBytes = 1500,
     damaged_links: DamagedLinks = False,
+    insecure: InsecureOption = False,
+    insecure_anywhere: InsecureAnywhere = False,
     refuse_special: Annotated[
         bool, typer.Option("--refuse-special", help="Send nothing if there are symbolic links, devices, sockets or pipes.")
     ] = False,
@@ -85,6 +69,7 @@ def send(
                 rate_bps=rate,
                 packet_bytes=packet_bytes,
                 damaged_links=damaged_links,
+                insecure=permission(insecure, insecure_anywhere),
                 refuse_special=refuse_special,
                 patience_s=patience,
                 progress=progress,

@@ -6,7 +6,7 @@ A host has a folder with its key and the hosts that it trusts, by default `~/.co
 
 from __future__ import annotations
 
-from farlink.net.addresses import UDP_PORT
+from farlink.net.addresses import UDP_PORT, Insecure
 from farlink.net.files import Event, Summary, receive_files, send_files
 from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
 from farlink.net.log import show_log
@@ -18,6 +18,7 @@ __all__ = [
     "UDP_PORT",
     "Connection",
     "Event",
+    "Insecure",
     "Listener",
     "Opening",
     "Statistics",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+from typing import Literal
 
 from farlink.errors import ArgumentError
 
 UDP_PORT = 47470
 """The port at which files and connections are received unless another one is given."""
+
+Insecure = Literal["loopback", "anywhere"]
+"""Where packets may go in the clear: between programs of this machine, or between any machines."""
 
 
 def resolved(text: str) -> str:

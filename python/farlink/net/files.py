@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farlink.errors import core_errors
-from farlink.net.addresses import UDP_PORT, resolved
+from farlink.net.addresses import UDP_PORT, Insecure, resolved
 from farlink.net.keys import folder, peer_key
 
 
@@ -73,6 +73,7 @@ def send_files(
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: Insecure | None = None,
     refuse_special: bool = False,
     patience_s: float = 60.0,
     progress: Callable[[int, int], None] | None = None,
@@ -98,6 +99,9 @@ def send_files(
     damaged_links
         Packets go without UDP's checksum, so that links that damage packets deliver them, and have 64 bytes of parity, which
         corrects up to 32 wrong bytes in each. Linux only.
+    insecure
+        `"loopback"` or `"anywhere"`: packets go in the clear if the receiver permits it too, and nobody is kept from reading
+        and changing them; `"loopback"` refuses addresses that other machines reach. The keys are checked as always.
     refuse_special
         Refuse to send anything if there are symbolic links, devices, sockets or pipes, instead of leaving them out.
     patience_s
@@ -124,6 +128,7 @@ def send_files(
             rate_bps=rate_bps,
             packet_bytes=packet_bytes,
             damaged_links=damaged_links,
+            insecure=insecure,
             refuse_special=refuse_special,
             patience_s=patience_s,
             progress=progress,
@@ -140,6 +145,7 @@ def receive_files(
     psk: str | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: Insecure | None = None,
     overwrite: bool = False,
     by_host: bool = False,
     once: bool = False,
@@ -163,6 +169,9 @@ def receive_files(
         Longest packet to look for on the path, in bytes, headers of IP and UDP included, 1200 to 9000. Packets begin with 1200.
     damaged_links
         As of `send_files`; both sides have to say so.
+    insecure
+        As of `send_files`: whether the sender may send in the clear, and whether `listen` may be an address that other machines
+        reach.
     overwrite
         Whether a file replaces another one of its name.
     by_host
@@ -194,6 +203,7 @@ def receive_files(
             psk=psk,
             packet_bytes=packet_bytes,
             damaged_links=damaged_links,
+            insecure=insecure,
             overwrite=overwrite,
             by_host=by_host,
             once=once,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from farlink.errors import ArgumentError, core_errors
-from farlink.net.addresses import UDP_PORT, resolved
+from farlink.net.addresses import UDP_PORT, Insecure, resolved
 from farlink.net.keys import folder, peer_key, trusted
 from farlink.net.streams import Connection, Listener
 from farlink.net.waits import until
@@ -58,6 +58,7 @@ def connect(
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: Insecure | None = None,
     patience_s: float = 60.0,
     early: bool = False,
 ) -> Opening[Connection]:
@@ -81,6 +82,8 @@ def connect(
         Longest packet to look for on the path, in bytes, headers of IP and UDP included, 1200 to 9000. Packets begin with 1200.
     damaged_links
         As of `send_files`; both sides have to say so.
+    insecure
+        As of `send_files`.
     patience_s
         How long a silent peer is waited for, in seconds, 1 at least: to answer at all, and through outages later.
     early
@@ -122,6 +125,7 @@ def connect(
                 rate_bps=rate_bps,
                 packet_bytes=packet_bytes,
                 damaged_links=damaged_links,
+                insecure=insecure,
                 patience_s=patience_s,
             )
         return core, names.get(key)
@@ -151,6 +155,7 @@ def listen(
     rate_bps: float | None = None,
     packet_bytes: int = 1500,
     damaged_links: bool = False,
+    insecure: Insecure | None = None,
     patience_s: float = 60.0,
 ) -> Opening[Listener]:
     """Accept connections of trusted hosts: ``async with listen(...) as listener``, or ``listener = await listen(...)``.
@@ -163,7 +168,7 @@ def listen(
         The port within the session, 1 to 49151.
     keys
         Folder of the own keys. Only one listener, or one `receive_files`, may have it at a time.
-    psk, rate_bps, packet_bytes, damaged_links, patience_s
+    psk, rate_bps, packet_bytes, damaged_links, insecure, patience_s
         As of `connect`; they are those of all accepted connections.
 
     Raises
@@ -202,6 +207,7 @@ def listen(
                 rate_bps=rate_bps,
                 packet_bytes=packet_bytes,
                 damaged_links=damaged_links,
+                insecure=insecure,
                 patience_s=patience_s,
             )
         return Listener(core, names)

@@ -46,12 +46,15 @@ pub struct EndpointConfig {
     /// Damaged datagrams are wanted, to be corrected: datagrams go without UDP's checksum, for which the kernel would drop them, and
     /// one by one, as Linux refuses several at once without it. Corrected is what has parity (`connection.fec_words`). Linux only.
     pub damaged_links: bool,
+    /// Whether packets in the clear ([`MuxConfig::insecure`]) may come from and go to other machines. Without it an endpoint that permits
+    /// them takes addresses of this machine only.
+    pub insecure_anywhere: bool,
 }
 
 impl EndpointConfig {
     /// Reliable connections whose rate is safe on a path that others share.
     pub fn new(mux: MuxConfig) -> Self {
-        EndpointConfig { mux, connection: friendly(), damaged_links: false }
+        EndpointConfig { mux, connection: friendly(), damaged_links: false, insecure_anywhere: false }
     }
 
     /// For links that deliver damaged packets: 64 bytes of parity correct up to 32 wrong bytes in each.
@@ -99,6 +102,13 @@ impl Endpoint {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn bind(address: SocketAddr, config: EndpointConfig, store: Box<dyn CounterStore>) -> Result<Self, BindError> {
+        if config.mux.insecure && !config.insecure_anywhere && !address.ip().is_loopback() {
+            let what =
+                format!("without a seal only addresses of this machine may be used, and others reach {}", address.ip());
+            let remedy =
+                "use 127.0.0.1 or ::1, or permit any address (--insecure-anywhere) on a network that only you use";
+            return Err(ConfigError::new("insecure", what, remedy).into());
+        }
         let mux = Mux::new(config.mux, store, unix_us)?;
         let failed = |error| BindError::Socket { address, error };
         let socket = Socket::bind(address, !config.damaged_links).map_err(failed)?;

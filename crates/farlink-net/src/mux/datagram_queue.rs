@@ -27,6 +27,8 @@ pub struct Datagram {
     pub port: u16,
     /// Its content.
     pub data: Bytes,
+    /// Whether some of the content is wrong: only in sessions without seal ([`insecure`](super::MuxConfig::insecure)).
+    pub is_damaged: bool,
 }
 
 /// What waits, the oldest first.

@@ -87,10 +87,10 @@ impl Mux {
     }
 
     /// A datagram has come over a session.
-    pub(super) fn on_datagram(&mut self, peer: PublicKey, route: Route, port: u16, data: Bytes) {
-        if !self.datagram_ports.contains(&port) {
+    pub(super) fn on_datagram(&mut self, datagram: Datagram) {
+        if !self.datagram_ports.contains(&datagram.port) {
             self.counts.unusable += 1;
-        } else if !self.unread.push(Datagram { peer, route, port, data }) {
+        } else if !self.unread.push(datagram) {
             self.counts.dropped_datagrams += 1;
         }
     }

@@ -3,7 +3,7 @@
 use farlink_core::Time;
 use farlink_core::endpoint::Ecn;
 use farlink_core::event::Abort;
-use farlink_core::wire::aerotp::sealed::{Algorithm, OuterPacket};
+use farlink_core::wire::aerotp::sealed::{Algorithm, Cover, OuterPacket};
 use tracing::{debug, warn};
 
 use crate::seal::cookie::{self, CookieMaker, CookieSeal};
@@ -71,6 +71,7 @@ impl Mux {
             connection_id: own_id,
             reset_token: self.reset.token(own_id),
             algorithm: preferred(),
+            permits_clear: self.config.insecure,
         };
         let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
         let code = Checked::read(&HelloMac::to(peer), &begun.1).expect("it was just written").code;
@@ -209,6 +210,7 @@ impl Mux {
             reset_token: self.reset.token(own_id),
             algorithm: agreed(initiation.algorithm),
             takes_early,
+            cover: if self.config.insecure && initiation.permits_clear { Cover::Clear } else { Cover::Seal },
         };
         let answered = responder.answer(&response);
         let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(&peer), self.config.idle, self.moved);

@@ -8,8 +8,8 @@ use farlink_core::protocol::aerotp::Segment;
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::Outside;
 use farlink_core::wire::aerotp::sealed::{
-    Algorithm, KeyPhase, Kind, NotOpened, OUTER_BYTES, Opened, OuterHeader, OuterPacket, Sealer, TAG_BYTES, Unsealer,
-    sealed_bytes,
+    Algorithm, Cover, KeyPhase, Kind, NotOpened, OUTER_BYTES, Opened, OuterHeader, OuterPacket, Sealer, TAG_BYTES,
+    Unsealer, packet_bytes,
 };
 use farlink_core::{OriginShift, Time, Transmit};
 use tracing::{Span, debug, debug_span};
@@ -189,8 +189,8 @@ impl Session {
             budget: Budget::NONE,
             initiator: None,
             algorithm: response.algorithm,
-            sealer: Sealer::new(keys.sending, initiation.connection_id),
-            opener: Some(Unsealer::new(keys.receiving, own_id, keep)),
+            sealer: Sealer::new(keys.sending, initiation.connection_id).covered_by(response.cover),
+            opener: Some(Unsealer::new(keys.receiving, own_id, keep).covered_by(response.cover)),
             early,
             early_until: Time::NEVER,
             hello: Some(hello_packet(&content, initiation.connection_id)),
@@ -228,14 +228,17 @@ impl Session {
         (self.initiator, self.hello, self.is_hello_due) = (None, None, false);
         (self.peer_id, self.reset_token) = (Some(response.connection_id), Some(response.reset_token));
         self.algorithm = response.algorithm;
-        self.renewals.begin(now);
+        if response.cover == Cover::Seal {
+            self.renewals.begin(now);
+        }
         self.silence.set_round_trip(now.since(self.began));
         let number = self.sealer.next_number();
         self.sealer =
-            Sealer::starting_at(number, Kind::Sealed, keys.sending, KeyPhase::default(), response.connection_id);
-        self.opener = Some(Unsealer::new(keys.receiving, self.own_id, keep));
+            Sealer::starting_at(number, Kind::Sealed, keys.sending, KeyPhase::default(), response.connection_id)
+                .covered_by(response.cover);
+        self.opener = Some(Unsealer::new(keys.receiving, self.own_id, keep).covered_by(response.cover));
         (self.route, self.last_opened) = (route, now);
-        debug!(algorithm = ?self.algorithm, "the handshake is answered");
+        debug!(algorithm = ?self.algorithm, cover = ?response.cover, "the handshake is answered");
         self.say(Message::Ping);
         self.follow_path_mtu(now);
         true
@@ -336,6 +339,8 @@ impl Session {
                     self.follow_path_mtu(now);
                 }
             }
+            // Without a seal there is nothing to renew. `[Y24]`
+            Message::Renew(_) | Message::Renewed(_) if self.sealer.cover() == Cover::Clear => {}
             Message::Renew(question) => {
                 let Some(opener) = &mut self.opener else { return };
                 let answer = self.renewals.on_question(&question, self.algorithm, &self.sealer, opener);
@@ -465,7 +470,7 @@ impl Session {
     /// Bytes of the datagram, and its mark.
     fn size(&self, ready: &Ready) -> (usize, Ecn) {
         let (behind, ecn) = match ready {
-            Ready::Segment(_, transmit) => (sealed_bytes(&transmit.packet), transmit.ecn),
+            Ready::Segment(_, transmit) => (packet_bytes(&transmit.packet, self.sealer.cover()), transmit.ecn),
             Ready::Message(message) => (OUTER_BYTES + message.bytes() + TAG_BYTES, Ecn::NotCapable),
             Ready::Hello => (0, Ecn::NotCapable),
         };

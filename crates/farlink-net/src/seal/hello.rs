@@ -9,7 +9,7 @@
 //! | then | code over all before it, by the receiver's public key (16 bytes) |
 //! | then | code over all before it, by a cookie, or 0 (16 bytes) |
 
-use farlink_core::wire::aerotp::sealed::Algorithm;
+use farlink_core::wire::aerotp::sealed::{Algorithm, Cover};
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
@@ -36,6 +36,8 @@ pub(crate) const INITIATION_CONTENT_BYTES: usize = 1 + NOISE_INITIATION_BYTES + 
 pub(crate) const RESPONSE_CONTENT_BYTES: usize = 1 + NOISE_RESPONSE_BYTES + CODES_BYTES;
 
 const AES_BIT: u8 = 1;
+/// In an initiation: packets in the clear are permitted. In a response: they are agreed. `[Y24]`
+const CLEAR_BIT: u8 = 4;
 const EARLY_BIT: u8 = 2;
 
 /// What an initiation says under its seal. `[Y7]`
@@ -51,6 +53,8 @@ pub(crate) struct Initiation {
     pub(crate) reset_token: Mac,
     /// Of early packets; after that the one that both prefer, or else ChaCha20-Poly1305.
     pub(crate) algorithm: Algorithm,
+    /// Whether packets in the clear are permitted.
+    pub(crate) permits_clear: bool,
 }
 
 impl Initiation {
@@ -60,7 +64,7 @@ impl Initiation {
         bytes.extend(&*self.early);
         bytes.extend(self.connection_id.to_be_bytes());
         bytes.extend(self.reset_token);
-        bytes.push(to_bit(self.algorithm));
+        bytes.push(to_bit(self.algorithm) | if self.permits_clear { CLEAR_BIT } else { 0 });
         bytes
     }
 
@@ -76,6 +80,7 @@ impl Initiation {
             connection_id: u32::from_be_bytes(*connection_id),
             reset_token: *reset_token,
             algorithm: from_bit(flags),
+            permits_clear: flags & CLEAR_BIT != 0,
         })
     }
 }
@@ -91,6 +96,8 @@ pub(crate) struct Response {
     pub(crate) algorithm: Algorithm,
     /// Whether early packets are opened. They are not if the counter shows that the initiation may be a recorded one.
     pub(crate) takes_early: bool,
+    /// What covers packets from now on, but early ones.
+    pub(crate) cover: Cover,
 }
 
 impl Response {
@@ -98,7 +105,9 @@ impl Response {
         let mut bytes = Vec::with_capacity(RESPONSE_BYTES);
         bytes.extend(self.connection_id.to_be_bytes());
         bytes.extend(self.reset_token);
-        bytes.push(to_bit(self.algorithm) | if self.takes_early { EARLY_BIT } else { 0 });
+        let early = if self.takes_early { EARLY_BIT } else { 0 };
+        let clear = if self.cover == Cover::Clear { CLEAR_BIT } else { 0 };
+        bytes.push(to_bit(self.algorithm) | early | clear);
         bytes
     }
 
@@ -111,6 +120,7 @@ impl Response {
             reset_token: *reset_token,
             algorithm: from_bit(flags),
             takes_early: flags & EARLY_BIT != 0,
+            cover: if flags & CLEAR_BIT != 0 { Cover::Clear } else { Cover::Seal },
         })
     }
 }
@@ -133,6 +143,7 @@ pub(crate) struct SessionKeys {
 /// The side that begins, until the response has come.
 pub(crate) struct Initiator {
     state: HandshakeState,
+    permits_clear: bool,
 }
 
 impl std::fmt::Debug for Initiator {
@@ -153,7 +164,7 @@ impl Initiator {
         let mut state =
             builder.and_then(Builder::build_initiator).expect("all keys have the lengths that Noise asks for");
         let message = write(&mut state, INITIATION, &initiation.encode(), NOISE_INITIATION_BYTES, &HelloMac::to(peer));
-        (Initiator { state }, message)
+        (Initiator { state, permits_clear: initiation.permits_clear }, message)
     }
 
     /// Reads the response; `None` if it is not that to this initiation, which then still waits for the right one.
@@ -162,6 +173,9 @@ impl Initiator {
         let mut payload = [0; RESPONSE_BYTES];
         let bytes = self.state.read_message(response, &mut payload).ok()?;
         let response = Response::decode(payload.get(..bytes)?)?;
+        if response.cover == Cover::Clear && !self.permits_clear {
+            return None;
+        }
         let (sending, receiving) = split(&mut self.state, response.algorithm);
         Some((response, SessionKeys { sending, receiving }))
     }
@@ -299,12 +313,13 @@ mod tests {
             connection_id: 0x0102_0304,
             reset_token: [9; MAC_BYTES],
             algorithm: Algorithm::Aes256Gcm,
+            permits_clear: true,
         }
     }
 
     fn response() -> Response {
         let algorithm = Algorithm::ChaCha20Poly1305;
-        Response { connection_id: 7, reset_token: [8; MAC_BYTES], algorithm, takes_early: true }
+        Response { connection_id: 7, reset_token: [8; MAC_BYTES], algorithm, takes_early: true, cover: Cover::Seal }
     }
 
     #[test]
@@ -337,6 +352,22 @@ mod tests {
         assert!(Responder::read(&c, &shared, &hello).is_none());
         assert!(Responder::read(&b, &PresharedKey::new(Zeroizing::new([1; 32])), &hello).is_none());
         assert!(Responder::read(&b, &shared, &hello).is_some());
+    }
+
+    /// The responder does not decide alone that packets go in the clear. `[Y24]`
+    #[test]
+    fn an_answer_in_the_clear_needs_the_permission() {
+        let (a, b, shared) = (StaticKey::generate(), StaticKey::generate(), PresharedKey::default());
+        for permits_clear in [false, true] {
+            let initiation = Initiation { permits_clear, ..initiation() };
+            let (mut initiator, hello) = Initiator::new(&a, &b.public(), &shared, &initiation);
+            let hello = Checked::read(&HelloMac::to(&b.public()), &hello).unwrap();
+            let response = Response { cover: Cover::Clear, ..response() };
+            let (answer, _) = Responder::read(&b, &shared, &hello).unwrap().answer(&response);
+            let answer = Checked::read(&HelloMac::to(&a.public()), &answer).unwrap();
+            let read = initiator.finish(&answer).map(|(response, _)| response);
+            assert_eq!(read, permits_clear.then_some(response));
+        }
     }
 
     /// A stranger's answer must not end the wait for the right one.

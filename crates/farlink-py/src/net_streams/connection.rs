@@ -242,7 +242,7 @@ async fn deliver(endpoint: Endpoint, patience: Duration, has_ended: watch::Sende
 
 /// Opens a connection; nothing is awaited.
 #[pyfunction]
-#[pyo3(signature = (peer, to, *, port, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, patience_s=60.0))]
+#[pyo3(signature = (peer, to, *, port, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, insecure=None, patience_s=60.0))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn connect_stream(
     py: Python<'_>,
@@ -254,9 +254,10 @@ pub(crate) fn connect_stream(
     rate_bps: Option<f64>,
     packet_bytes: u16,
     damaged_links: bool,
+    insecure: Option<&str>,
     patience_s: f64,
 ) -> PyResult<NetConnection> {
-    let settings = settings(port, psk, rate_bps, packet_bytes, damaged_links, patience_s)?;
+    let settings = settings(port, psk, rate_bps, packet_bytes, damaged_links, insecure, patience_s)?;
     let (folder, peer, to) = (folder(keys)?, key(peer)?, address(to)?);
     let opened = py.detach(|| {
         let _runtime = runtime().enter();

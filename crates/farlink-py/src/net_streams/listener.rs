@@ -133,7 +133,7 @@ async fn end(endpoint: Endpoint, within: Duration, has_ended: watch::Sender<bool
 
 /// Opens a socket at which connections of trusted hosts are accepted.
 #[pyfunction]
-#[pyo3(signature = (listen, *, port, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, patience_s=60.0))]
+#[pyo3(signature = (listen, *, port, keys=None, psk=None, rate_bps=None, packet_bytes=1500, damaged_links=false, insecure=None, patience_s=60.0))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn listen_for_streams(
     py: Python<'_>,
@@ -144,9 +144,10 @@ pub(crate) fn listen_for_streams(
     rate_bps: Option<f64>,
     packet_bytes: u16,
     damaged_links: bool,
+    insecure: Option<&str>,
     patience_s: f64,
 ) -> PyResult<NetListener> {
-    let settings = settings(port, psk, rate_bps, packet_bytes, damaged_links, patience_s)?;
+    let settings = settings(port, psk, rate_bps, packet_bytes, damaged_links, insecure, patience_s)?;
     let (folder, listen) = (folder(keys)?, address(listen)?);
     let opened = py.detach(|| {
         let _runtime = runtime().enter();

@@ -31,8 +31,9 @@ fn settings(
     rate_bps: Option<f64>,
     packet_bytes: u16,
     damaged_links: bool,
+    insecure: Option<&str>,
     patience_s: f64,
 ) -> PyResult<StreamSettings> {
-    let path = path_settings(rate_bps, psk, packet_bytes, damaged_links)?;
+    let path = path_settings(rate_bps, psk, packet_bytes, damaged_links, insecure)?;
     Ok(StreamSettings { port, path, patience: patience(patience_s)? })
 }

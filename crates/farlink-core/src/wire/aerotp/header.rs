@@ -55,7 +55,11 @@ pub(super) fn flags<D>(segment: &Segment<D>, form: Form) -> Flags {
     ];
     let bare = Flags(segment.flags.0 & !(Flags::MACK.0 | Flags::REPAIR.0 | Flags::FEC.0 | Flags::EXTENDED.0));
     let all = implied.into_iter().filter(|(is_set, _)| *is_set).fold(bare, |flags, (_, flag)| flags.with(flag));
-    if form == Form::Sealed { Flags(all.0 & !LEFT_TO_THE_SEAL.0) } else { all }
+    match form {
+        Form::Plain => all,
+        Form::Sealed => Flags(all.0 & !LEFT_TO_THE_SEAL.0),
+        Form::Clear => Flags(all.0 & !Flags::FEC.0).with(Flags::CRC),
+    }
 }
 
 /// Length of the header.
@@ -63,7 +67,7 @@ pub(super) fn bytes<D>(segment: &Segment<D>, form: Form) -> usize {
     let flags = flags(segment, form);
     let optional = [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16)];
     let optional: usize = optional.into_iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bytes)| bytes).sum();
-    let check = if form == Form::Plain { HEC_BYTES } else { 0 };
+    let check = if form == Form::Sealed { 0 } else { HEC_BYTES };
     FIXED_BYTES + optional + usize::from(segment.extended_bytes()) + TAG_BYTES + check
 }
 
@@ -100,7 +104,7 @@ pub(super) fn write<D: Payload>(segment: &Segment<D>, form: Form, outside: &Outs
         write_extended(segment, out);
     }
     out.extend(segment.tag.to_be_bytes());
-    if form == Form::Plain {
+    if form != Form::Sealed {
         let check = crc_16_ibm_3740(out.since(start));
         out.extend(check.to_be_bytes());
     }
@@ -136,12 +140,17 @@ pub(super) fn read<D: Payload>(bytes: &[u8], form: Form) -> Result<Headed<'_, D>
         return Err(Refusal::Version);
     }
     match (form, kind & SEALED != 0) {
-        (Form::Plain, true) => return Err(Refusal::Sealed),
+        (Form::Plain | Form::Clear, true) => return Err(Refusal::Sealed),
         (Form::Sealed, false) => return Err(Refusal::Plain),
         _ => {}
     }
     segment.flags = Flags(fields.byte()?);
-    if form == Form::Sealed && segment.flags.has(LEFT_TO_THE_SEAL) {
+    let is_of_form = match form {
+        Form::Plain => true,
+        Form::Sealed => !segment.flags.has(LEFT_TO_THE_SEAL),
+        Form::Clear => segment.flags.has(Flags::CRC) && !segment.flags.has(Flags::FEC),
+    };
+    if !is_of_form {
         return Err(Refusal::Field);
     }
     let body_bytes = usize::from(fields.short()?);
@@ -164,7 +173,7 @@ pub(super) fn read<D: Payload>(bytes: &[u8], form: Form) -> Result<Headed<'_, D>
     let more = if segment.flags.has(Flags::EXTENDED) { fields.extended()? } else { &[] };
     segment.tag = fields.short()?;
     let checked = bytes.len() - fields.0.len();
-    if form == Form::Plain && crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
+    if form != Form::Sealed && crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
         return Err(Refusal::Check);
     }
     // From here on, the header is known to be intact. `[L11]`, `[B2]`

@@ -126,6 +126,8 @@ enum Form {
     Plain,
     /// Inside a seal, whose tag and parity are also the segment's. `[O16]`
     Sealed,
+    /// Behind an outer header, whose parity is also the segment's, without a seal. `[O26]`
+    Clear,
 }
 
 /// Appends a segment in the form for a UDP datagram.
@@ -268,12 +270,14 @@ fn write<D: WirePayload>(segment: &Segment<D>, form: Form, outside: &Outside, ou
     }
     let body = start + header::body_bytes(segment);
     out.zeros_to(body);
-    if header::flags(segment, form).has(Flags::CRC) {
+    let flags = header::flags(segment, form);
+    if flags.has(Flags::CRC) {
         let check = crc_32_iso_hdlc(out.since(start)).to_be_bytes();
-        let fec = Fec::new((body - start) as u32, segment.fec_words);
+        let words = if flags.has(Flags::FEC) { segment.fec_words } else { 0 };
+        let fec = Fec::new((body - start) as u32, words);
         out.zeros_to(body + fec.parity_bytes as usize);
         out.extend(check);
-        if segment.fec_words > 0 {
+        if words > 0 {
             parity::fill(&fec, out.since(start));
         }
     }

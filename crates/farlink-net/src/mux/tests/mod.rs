@@ -1,5 +1,6 @@
 //! Muxes in virtual time, over a network that loses, repeats and records datagrams.
 
+mod clear;
 mod datagrams;
 mod rates;
 mod recordings;
@@ -62,6 +63,8 @@ struct Net {
     /// How long datagrams take, and by how much longer a tenth of them do.
     delay: Time,
     late: Time,
+    /// How many datagrams arrive with a wrong byte behind their outer header.
+    damage: f64,
     /// What was sent is kept.
     is_recording: bool,
     /// Whether the application of host 1 reads.
@@ -77,8 +80,12 @@ fn unix_us() -> u64 {
 }
 
 fn mux(key: &StaticKey, trusted: &StaticKey, store: MemoryCounters) -> Mux {
+    mux_of(MuxConfig::new(key.clone()), trusted, store)
+}
+
+fn mux_of(config_of_mux: MuxConfig, trusted: &StaticKey, store: MemoryCounters) -> Mux {
     let trust = Trust::Keys([trusted.public()].into());
-    let mut mux = Mux::new(MuxConfig { trust, ..MuxConfig::new(key.clone()) }, Box::new(store), unix_us).unwrap();
+    let mut mux = Mux::new(MuxConfig { trust, ..config_of_mux }, Box::new(store), unix_us).unwrap();
     mux.listen(PORT, &config(), AcceptorLimits::default()).unwrap();
     mux
 }
@@ -106,6 +113,7 @@ impl Net {
             path_bytes: 9000,
             delay: DELAY,
             late: Time::ZERO,
+            damage: 0.0,
             is_recording: true,
             is_reading: true,
         }
@@ -141,7 +149,12 @@ impl Net {
                 } else {
                     Time::ZERO
                 };
-                self.deliver_in(self.delay + late, to, self.addresses[host], datagram.to_vec());
+                let mut datagram = datagram.to_vec();
+                if self.damage > 0.0 && (self.random.next_u64() as f64) < self.damage * 2_f64.powi(64) {
+                    let behind = datagram.len() - OUTER_BYTES;
+                    datagram[OUTER_BYTES + self.random.next_u64() as usize % behind] ^= 0x10;
+                }
+                self.deliver_in(self.delay + late, to, self.addresses[host], datagram);
             }
         }
     }

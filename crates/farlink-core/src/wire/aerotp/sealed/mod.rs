@@ -13,10 +13,13 @@
 //! it receives. Order of calls for a datagram that arrives: [`OuterPacket::read`]; the host finds the connection of its
 //! [`connection_id`](OuterHeader::connection_id); [`Unsealer::open`].
 //!
+//! Hosts that both permit it send packets in the clear instead ([`Cover::Clear`]), so that damaged payload can be delivered.
+//!
 //! Nothing here encrypts: the AEAD is an argument, [`PacketKey`]. Nor is there a handshake, which gives keys and
 //! connection ids.
 
 mod algorithm;
+mod clear;
 mod keys;
 mod number;
 mod outer;
@@ -29,10 +32,39 @@ pub use keys::{KeyPhase, MOST_PHASES_AHEAD};
 pub use number::{MOST_NUMBER, expand};
 pub use outer::{Kind, OUTER_BYTES, OuterHeader, OuterPacket, foreign};
 pub use replay::{ReplayWindow, Stale, WINDOW_NUMBERS};
-pub use sealer::{SealError, Sealer, sealed_bytes};
+pub use sealer::{SealError, Sealer, packet_bytes, sealed_bytes};
 pub use unsealer::{NotOpened, Opened, Unsealer};
 
 use crate::protocol::aerotp::Fec;
+
+use super::Form;
+
+/// What protects the content of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cover {
+    /// An AEAD. `[O14]`
+    #[default]
+    Seal,
+    /// Checks against damage, and nothing against people. `[O26]`
+    Clear,
+}
+
+impl Cover {
+    fn form(self) -> Form {
+        match self {
+            Cover::Seal => Form::Sealed,
+            Cover::Clear => Form::Clear,
+        }
+    }
+
+    /// Bytes behind a segment.
+    fn tag_bytes(self) -> usize {
+        match self {
+            Cover::Seal => TAG_BYTES,
+            Cover::Clear => 0,
+        }
+    }
+}
 
 /// The code over ciphertext and tag, which has no check of its own: the tag tells whether it was corrected rightly.
 /// `[O14]`

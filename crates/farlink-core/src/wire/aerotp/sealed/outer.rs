@@ -186,8 +186,8 @@ impl OuterPacket {
     }
 
     /// The content without its last bytes, the tag.
-    pub(super) fn into_content(self) -> Bytes {
-        let end = OUTER_BYTES + usize::from(self.header.content_bytes).saturating_sub(TAG_BYTES);
+    pub(super) fn into_content(self, tag_bytes: usize) -> Bytes {
+        let end = OUTER_BYTES + usize::from(self.header.content_bytes).saturating_sub(tag_bytes);
         let mut bytes = self.bytes.freeze();
         bytes.truncate(end);
         bytes.slice(OUTER_BYTES.min(bytes.len())..)

@@ -1,11 +1,14 @@
 //! What a side sends: key, packet numbers, and the steps from a segment to a datagram.
 
 use crate::protocol::aerotp::Segment;
-use crate::wire::aerotp::{Form, Outside, header, parity, wire_bytes, write};
+use crate::wire::aerotp::{Outside, header, parity, wire_bytes, write};
 use crate::wire::{EncodeError, WirePayload, Writer, ipv4, within, within_ipv4};
 
+use super::clear;
 use super::outer::associated;
-use super::{KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterHeader, PacketKey, TAG_BYTES, code, is_message, nonce};
+use super::{
+    Cover, KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterHeader, PacketKey, TAG_BYTES, code, is_message, nonce,
+};
 
 /// Why a segment was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +27,7 @@ pub enum SealError {
 #[derive(Debug)]
 pub struct Sealer<K> {
     kind: Kind,
+    cover: Cover,
     connection_id: u32,
     key: K,
     phase: KeyPhase,
@@ -47,7 +51,19 @@ impl<K: PacketKey> Sealer<K> {
     /// If the kind is not one of segments.
     pub fn starting_at(number: u64, kind: Kind, key: K, phase: KeyPhase, connection_id: u32) -> Self {
         assert!(kind.is_segment(), "{kind:?} is not a kind of segments");
-        Sealer { kind, connection_id, key, phase, next: number, sealed: 0, longest: 0 }
+        Sealer { kind, cover: Cover::Seal, connection_id, key, phase, next: number, sealed: 0, longest: 0 }
+    }
+
+    /// From now on packets have another cover. In the clear, the key seals nothing, and no limit of it changes it.
+    #[must_use]
+    pub fn covered_by(mut self, cover: Cover) -> Self {
+        self.cover = cover;
+        self
+    }
+
+    /// What covers packets.
+    pub fn cover(&self) -> Cover {
+        self.cover
     }
 
     /// The number of the next packet.
@@ -73,7 +89,7 @@ impl<K: PacketKey> Sealer<K> {
         (self.sealed, self.longest) = (0, 0);
     }
 
-    /// Writes a sealed segment to the start of `out` and returns its length ([`sealed_bytes`]). The segment's words of
+    /// Writes a sealed segment to the start of `out` and returns its length ([`packet_bytes`]). The segment's words of
     /// parity become those of the outer header.
     ///
     /// The steps: the segment in sealed form, then the AEAD, then the parity over ciphertext and tag. The check of the
@@ -88,10 +104,9 @@ impl<K: PacketKey> Sealer<K> {
         outside: &Outside,
         out: &mut [u8],
     ) -> Result<usize, SealError> {
-        let content_bytes = wire_bytes(segment, Form::Sealed);
-        self.seal(content_bytes, words(segment), out, |content| {
-            write(segment, Form::Sealed, outside, &mut Writer::new(content));
-        })
+        let form = self.cover.form();
+        let parts = (wire_bytes(segment, form), self.cover.tag_bytes(), words(segment));
+        self.seal(parts, out, |content, _| write(segment, form, outside, &mut Writer::new(content)))
     }
 
     /// As [`seal_into`](Self::seal_into), for a message of the session. `[O24]`
@@ -103,17 +118,20 @@ impl<K: PacketKey> Sealer<K> {
     /// If the message could be taken for a segment: the byte at place 12, if it is as long, is above 63. If it is empty.
     pub fn seal_message(&mut self, message: &[u8], out: &mut [u8]) -> Result<usize, SealError> {
         assert!(is_message(message), "this could be a segment");
-        self.seal(message.len(), 0, out, |content| content.copy_from_slice(message))
+        self.seal((message.len(), TAG_BYTES, 0), out, |content, checks| {
+            content.copy_from_slice(message);
+            clear::write_checks(message, checks);
+        })
     }
 
+    /// `write` gets the room for the content and, in the clear, that for what stands in place of a tag.
     fn seal(
         &mut self,
-        plain_bytes: usize,
-        parity_words: u16,
+        (plain_bytes, tag_bytes, parity_words): (usize, usize, u16),
         out: &mut [u8],
-        write: impl FnOnce(&mut [u8]),
+        write: impl FnOnce(&mut [u8], &mut [u8]),
     ) -> Result<usize, SealError> {
-        let content_bytes = plain_bytes + TAG_BYTES;
+        let content_bytes = plain_bytes + tag_bytes;
         let bytes = OUTER_BYTES + content_bytes + 4 * usize::from(parity_words);
         within_ipv4(bytes + usize::from(ipv4::HEADER_BYTES)).map_err(EncodeError::from)?;
         within(bytes, out)?;
@@ -131,11 +149,15 @@ impl<K: PacketKey> Sealer<K> {
         let behind = &mut out[OUTER_BYTES..bytes];
 
         let (content, tag_and_parity) = behind.split_at_mut(plain_bytes);
-        write(content);
-        let tag = self.key.seal(&nonce(self.key.iv(), number), associated(&header), content);
-        let mut rest = Writer::new(tag_and_parity);
-        rest.extend(tag);
-        rest.zeros_to(TAG_BYTES + 4 * usize::from(parity_words));
+        let (tag, parity) = tag_and_parity.split_at_mut(tag_bytes);
+        match self.cover {
+            Cover::Seal => {
+                write(content, &mut []);
+                tag.copy_from_slice(&self.key.seal(&nonce(self.key.iv(), number), associated(&header), content));
+            }
+            Cover::Clear => write(content, tag),
+        }
+        parity.fill(0);
         if parity_words > 0 {
             parity::fill(&code(content_bytes, parity_words), behind);
         }
@@ -148,7 +170,8 @@ impl<K: PacketKey> Sealer<K> {
         if number > MOST_NUMBER {
             return Err(SealError::NoNumbers);
         }
-        if self.sealed >= self.key.algorithm().most_sealed(self.longest.max(content_bytes)) {
+        if self.cover == Cover::Seal && self.sealed >= self.key.algorithm().most_sealed(self.longest.max(content_bytes))
+        {
             self.change_key();
         }
         self.next += 1;
@@ -160,7 +183,12 @@ impl<K: PacketKey> Sealer<K> {
 
 /// Length of a segment when it is sealed: outer header, segment in sealed form, tag and parity. `[O22]`
 pub fn sealed_bytes<D: WirePayload>(segment: &Segment<D>) -> usize {
-    OUTER_BYTES + wire_bytes(segment, Form::Sealed) + TAG_BYTES + 4 * usize::from(words(segment))
+    packet_bytes(segment, Cover::Seal)
+}
+
+/// Length of the packet of a segment. In the clear it is shorter. `[O26]`
+pub fn packet_bytes<D: WirePayload>(segment: &Segment<D>, cover: Cover) -> usize {
+    OUTER_BYTES + wire_bytes(segment, cover.form()) + cover.tag_bytes() + 4 * usize::from(words(segment))
 }
 
 /// Words of parity of the packet; no more than the outer header can say. `[O21]`

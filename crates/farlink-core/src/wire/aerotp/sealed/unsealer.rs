@@ -7,13 +7,14 @@ use crate::protocol::aerotp::Flags;
 use crate::time::Time;
 use crate::wire::WirePayload;
 use crate::wire::aerotp::parity::{self, Mended};
-use crate::wire::aerotp::{Arrived, Form, Refusal, read};
+use crate::wire::aerotp::{Arrived, Refusal, read};
 
+use super::clear::{self, Content};
 use super::keys::{Candidate, Keys};
 use super::outer::associated;
 use super::{
-    KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterPacket, PacketKey, ReplayWindow, Stale, TAG_BYTES, code, expand,
-    is_message, nonce,
+    Cover, KeyPhase, Kind, MOST_NUMBER, OUTER_BYTES, OuterPacket, PacketKey, ReplayWindow, Stale, TAG_BYTES, code,
+    expand, is_message, nonce,
 };
 
 /// Why a packet with a right outer header gave no segment.
@@ -47,10 +48,12 @@ impl From<Stale> for NotOpened {
     }
 }
 
-/// What was under the seal of a packet.
+/// What was under the seal of a packet, or in the clear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     content: Bytes,
+    cover: Cover,
+    is_message: bool,
     integrity: Integrity,
     parity_words: u16,
     is_newest: bool,
@@ -59,7 +62,13 @@ pub struct Opened {
 impl Opened {
     /// A message of the session, if it is none of a connection. `[O24]`
     pub fn message(&self) -> Option<&[u8]> {
-        is_message(&self.content).then_some(&self.content)
+        self.is_message.then_some(&self.content)
+    }
+
+    /// Whether it arrived as it was sent: always under a seal. In the clear what is behind its first 13 bytes, or behind the header of its
+    /// segment, may be damaged. `[O26]`
+    pub fn is_damaged(&self) -> bool {
+        self.integrity == Integrity::PayloadDamaged
     }
 
     /// Whether no packet with a higher number has opened before.
@@ -70,15 +79,17 @@ impl Opened {
     /// The segment.
     ///
     /// Its `header_bytes` include outer header and tag, so that its length is the packet's, and its words of parity are the
-    /// packet's. It is intact, or mended; never damaged. Its ECN bits are those that its sender wrote: marks of routers are in the
+    /// packet's. Under a seal it is intact, or mended; never damaged. Its ECN bits are those that its sender wrote: marks of routers are in the
     /// IP header. `[O20]`
     ///
     /// # Errors
     /// If it is no usable one.
     pub fn segment<D: WirePayload>(&self) -> Result<Arrived<D>, NotOpened> {
-        let mut arrived = read::<D>(&self.content, Form::Sealed).map_err(NotOpened::Segment)?;
-        arrived.integrity = self.integrity;
-        arrived.segment.header_bytes += (OUTER_BYTES + TAG_BYTES) as u16;
+        let mut arrived = read::<D>(&self.content, self.cover.form()).map_err(NotOpened::Segment)?;
+        if arrived.integrity != Integrity::PayloadDamaged {
+            arrived.integrity = self.integrity;
+        }
+        arrived.segment.header_bytes += (OUTER_BYTES + self.cover.tag_bytes()) as u16;
         arrived.segment.fec_words = self.parity_words;
         if self.parity_words > 0 {
             arrived.segment.flags = arrived.segment.flags.with(Flags::FEC);
@@ -91,6 +102,7 @@ impl Opened {
 #[derive(Debug)]
 pub struct Unsealer<K> {
     kind: Kind,
+    cover: Cover,
     connection_id: u32,
     keys: Keys<K>,
     window: ReplayWindow,
@@ -112,7 +124,14 @@ impl<K: PacketKey> Unsealer<K> {
     pub fn starting_in(phase: KeyPhase, kind: Kind, key: K, connection_id: u32, keep: Time) -> Self {
         assert!(kind.is_segment(), "{kind:?} is not a kind of segments");
         let (keys, window) = (Keys::new(key, phase, keep), ReplayWindow::default());
-        Unsealer { kind, connection_id, keys, window, refused: 0 }
+        Unsealer { kind, cover: Cover::Seal, connection_id, keys, window, refused: 0 }
+    }
+
+    /// What covers the packets. In the clear no key is used; which packet is the newest and which is repeated is known all the same.
+    #[must_use]
+    pub fn covered_by(mut self, cover: Cover) -> Self {
+        self.cover = cover;
+        self
     }
 
     /// Opens a packet with a segment in place. Payloads of [`Bytes`](bytes::Bytes) are slices of the datagram. Never panics.
@@ -144,6 +163,9 @@ impl<K: PacketKey> Unsealer<K> {
         if number > MOST_NUMBER {
             return Err(NotOpened::Phase);
         }
+        if self.cover == Cover::Clear {
+            return self.read_clear(packet, number);
+        }
         self.keys.expire(now, self.window.start());
         let candidates = self.keys.candidates(header.key_phase, number, expected).ok_or(NotOpened::Phase)?;
         if self.refused >= self.keys.present().algorithm().most_refused() {
@@ -158,7 +180,27 @@ impl<K: PacketKey> Unsealer<K> {
         self.window.mark(number);
         self.keys.opened(candidate, number, now);
         let is_newest = number >= expected;
-        Ok(Opened { content: packet.into_content(), integrity, parity_words: header.parity_words, is_newest })
+        let content = packet.into_content(TAG_BYTES);
+        let is_message = is_message(&content);
+        let (cover, parity_words) = (Cover::Seal, header.parity_words);
+        Ok(Opened { content, cover, is_message, integrity, parity_words, is_newest })
+    }
+
+    /// The steps in the clear: correction, and the checks. `[O26]`
+    fn read_clear(&mut self, mut packet: OuterPacket, number: u64) -> Result<Opened, NotOpened> {
+        let header = *packet.header();
+        let mended = mend(&mut packet);
+        let whole = packet.behind().get(..usize::from(header.content_bytes)).unwrap_or_default();
+        let (is_message, tag_bytes, integrity) = match clear::check(whole).ok_or(NotOpened::Damaged)? {
+            Content::Segment => (false, 0, mended.unwrap_or(Integrity::Intact)),
+            Content::Message => (true, TAG_BYTES, mended.unwrap_or(Integrity::Intact)),
+            Content::DamagedMessage => (true, TAG_BYTES, Integrity::PayloadDamaged),
+        };
+        let is_newest = number >= self.window.expected();
+        self.window.mark(number);
+        let content = packet.into_content(tag_bytes);
+        let (cover, parity_words) = (Cover::Clear, header.parity_words);
+        Ok(Opened { content, cover, is_message, integrity, parity_words, is_newest })
     }
 
     /// Another handshake has given the key of the next phase. What the peer derives from the present one is opened as well: it may have
