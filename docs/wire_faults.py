@@ -43,6 +43,7 @@ FLOOD_S, ALONE_S, RATE_BPS = 60.0, 20.0, 10e6
 # Files of a transfer that is killed again and again: their number, and bytes.
 FILES, KILLS, KILL_RATE_BPS = (40, 500_000), 200, 50e6
 CLOCK_STEP_S = 3600
+STEPPING = "kills while clocks step"
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,15 @@ class Flood:
 
 @dataclass(frozen=True)
 class Kills:
-    """A transfer whose ends were killed again and again."""
+    """Transfers whose ends were killed again and again."""
 
-    has_steps: bool
+    clocks: str
     kills: dict[str, int] = field(default_factory=dict)
     transfers: int = 0
     equal: int = 0
     wrong_codes: list[str] = field(default_factory=list)
     took_s: float = 0.0
+    steps: int = 0
 
 
 def flood(kind: str, programs: Path) -> Flood:
@@ -127,25 +129,30 @@ def _span(host: Host, seconds: float) -> dict[str, float]:
     return {**rates, "memory": memory}
 
 
-def kills(*, has_steps: bool, count: int) -> Kills:
-    """Kill sender or receiver at random moments until so many have died, and compare the files of each transfer."""
+def kills(*, clocks: str, count: int) -> Kills:
+    """Kill sender or receiver at random moments until so many have died, and compare the files of each transfer.
+
+    Wall clocks are `right`, wrong `from the start` of each program, or `step` while it runs, thrice for each kill.
+    """
     draw = random.Random(7)
+    steps = 0
     died, transfers, equal, wrong = {"sender": 0, "receiver": 0}, 0, 0, list[str]()
     began_s = time.monotonic()
 
-    def step() -> float:
-        return draw.choice((-CLOCK_STEP_S, 0, CLOCK_STEP_S)) if has_steps else 0.0
+    def wrong_by() -> float:
+        return draw.choice((-CLOCK_STEP_S, 0, CLOCK_STEP_S))
 
     with Host() as host:
         make_keys(host.folder)
         source, target = host.folder / "content", host.folder / "in"
 
         def start(name: str) -> None:
+            clock: dict[str, float] = {"step_s": wrong_by()} if clocks == "from the start" else {"may_step": clocks == "step"}
             if name == "receiver":
-                host.start(name, *CLI, "receive", "in", "--listen", LISTEN, "--keys", "shore", step_s=step())
+                host.start(name, *CLI, "receive", "in", "--listen", LISTEN, "--keys", "shore", **clock)
             else:
                 rate = ("--rate", f"{KILL_RATE_BPS:g}", "--patience", "30")
-                host.start(name, *CLI, "send", "content", LISTEN, *rate, "--keys", "ship", step_s=step())
+                host.start(name, *CLI, "send", "content", LISTEN, *rate, "--keys", "ship", **clock)
 
         while sum(died.values()) < count:
             for folder in (source, target):
@@ -156,6 +163,10 @@ def kills(*, has_steps: bool, count: int) -> Kills:
             start("receiver")
             start("sender")
             while sum(died.values()) < count:
+                for _ in range(3 if clocks == "step" else 0):
+                    time.sleep(draw.uniform(0.1, 0.6))
+                    host.step(draw.choice(("sender", "receiver")), wrong_by())
+                    steps += 1
                 time.sleep(draw.uniform(0.3, 2.0))
                 if (code := host.running["sender"].poll()) is not None:
                     break
@@ -175,7 +186,7 @@ def kills(*, has_steps: bool, count: int) -> Kills:
             equal += there == sums[0]
             died_so_far = sum(died.values())
             print(f"{died_so_far} of {count} kills, {transfers} transfers, {equal} equal", flush=True)
-    return Kills(has_steps, died, transfers, equal, wrong, time.monotonic() - began_s)
+    return Kills(clocks, died, transfers, equal, wrong, time.monotonic() - began_s, steps)
 
 
 class Parts:
@@ -199,9 +210,10 @@ class Parts:
         parts: dict[str, Callable[[], Flood | Kills | Shortage]] = {}
         parts |= {f"flood {kind}": partial(flood, kind, programs) for kind in FLOODS}
         parts |= {f"shortage {what}": measured for what, measured in SHORTAGES.items()}
-        parts["kills"] = partial(kills, has_steps=False, count=count)
+        parts["kills"] = partial(kills, clocks="right", count=count)
         if Path(LIBFAKETIME).exists():
-            parts["kills with clock steps"] = partial(kills, has_steps=True, count=count)
+            parts["kills with clock steps"] = partial(kills, clocks="from the start", count=count)
+            parts[STEPPING] = partial(kills, clocks="step", count=count)
         for part, measured in parts.items():
             if part not in self.found and only in part:
                 one = measured()
@@ -223,10 +235,10 @@ def flood_table(parts: Parts) -> str:
     return page.table([*head, "alone Mb/s", "beside Mb/s", "share"], rows, "lr")
 
 
-def kill_table(parts: Parts) -> str:
+def kill_table(parts: Parts, *names: str) -> str:
     """What kills left behind."""
     rows = []
-    for part in ("kills", "kills with clock steps"):
+    for part in names:
         if (kept := parts.found.get(part)) is None:
             continue
         one = Kills(**kept["measured"])
@@ -254,6 +266,8 @@ def write_page(parts: Parts) -> None:
         shown |= shortage_values(parts)
     if not set(missing) & set(others):
         shown |= other_values([parts.found[part] for part in others], parts)
+    if STEPPING in parts.found:
+        shown |= stepping_values(parts)
     page.write("wire-faults.md", {}, only=True, **shown)
 
 
@@ -263,7 +277,17 @@ def other_values(found: Sequence[dict[str, Any]], parts: Parts) -> page.Values:
         "commits": ", ".join(sorted({one["commit"] for one in found})),
         "dates": ", ".join(sorted({one["date"] for one in found})),
         "floods": flood_table(parts),
-        "kills": kill_table(parts),
+        "kills": kill_table(parts, "kills", "kills with clock steps"),
+    }
+
+
+def stepping_values(parts: Parts) -> page.Values:
+    """Kills while clocks step."""
+    kept = parts.found[STEPPING]
+    return {
+        "steps": f"{kept['measured']['steps']}",
+        "stepping_commit": kept["commit"],
+        "stepping": kill_table(parts, STEPPING),
     }
 
 

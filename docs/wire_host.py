@@ -39,18 +39,31 @@ class Host:
         subprocess.run(["ip", "netns", "del", self.name], capture_output=True, check=False)
         self._folder.cleanup()
 
-    def start(self, name: str, *command: str | Path, step_s: float = 0.0) -> subprocess.Popen[bytes]:
-        """Start a program, with a wall clock that is a step ahead."""
+    def start(self, name: str, *command: str | Path, step_s: float = 0.0, may_step: bool = False) -> subprocess.Popen[bytes]:
+        """Start a program, with a wall clock that is a step ahead, or one that `step` changes while it runs."""
         words = ["ip", "netns", "exec", self.name, *map(str, command)]
         environment = dict(os.environ)
         if step_s:
             environment |= {"LD_PRELOAD": LIBFAKETIME, "FAKETIME": f"{step_s:+g}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        elif may_step:
+            self.step(name, 0.0)
+            environment |= {"LD_PRELOAD": LIBFAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self._clock(name))}
+            environment |= {"FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         with (self.folder / f"{name}.out").open("ab") as out, (self.folder / f"{name}.err").open("ab") as err:
             process = subprocess.Popen(
                 words, stdout=out, stderr=err, stdin=subprocess.DEVNULL, cwd=self.folder, env=environment
             )
         self.running[name] = process
         return process
+
+    def step(self, name: str, ahead_s: float) -> None:
+        """Set the wall clock of a program that was started so, also while it runs."""
+        new = self._clock(name).with_suffix(".new")
+        new.write_text(f"{ahead_s:+g}\n", encoding="ascii")
+        new.replace(self._clock(name))
+
+    def _clock(self, name: str) -> Path:
+        return self.folder / f"{name}.clock"
 
     def said(self, name: str) -> str:
         """What a program wrote to stdout and stderr."""
