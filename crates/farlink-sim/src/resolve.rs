@@ -1,17 +1,15 @@
 //! Converts a checked scenario to the engine's setup: reads traces, converts units, lays out the way back.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use farlink_core::ConfigError;
 use farlink_core::Time;
-use farlink_core::channel::{ChannelKind, Prepared, Site};
-use farlink_core::hop::{BundleSetup, HopSetup};
+use farlink_core::channel::{ChannelKind, Site};
+use farlink_core::hop::HopSetup;
 use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::{DelaySetting, RateSetting};
+use farlink_core::path::{Channels, PathSetup};
 use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::traffic::Arrivals;
-use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenario, Side, TrafficKind};
+use farlink_core::scenario::{Flow, Gateway, Restart, Scenario, Side, TrafficKind};
 use farlink_core::trace::{TraceError, TraceSource};
 use farlink_core::units::{BitRate, Seconds};
 
@@ -26,36 +24,13 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, C
     resolve_with(scenario, traces, &mut Channels::default())
 }
 
-/// Prepared channels, by everything that determines them. Both directions of a hop and the points of a grid often have the same
-/// channel, and preparing a long recording takes a tenth of a second.
-pub(crate) type Channels = BTreeMap<String, Arc<dyn Prepared>>;
-
 /// As [`resolve`], with the channels that were already prepared from the same traces.
 pub(crate) fn resolve_with(
     scenario: &Scenario,
     traces: &dyn TraceSource,
     channels: &mut Channels,
 ) -> Result<Setup, ConfigError> {
-    let path = scenario.hops();
-    let duration = scenario.duration_s.map(|duration| duration.time());
-    let mut forward = Vec::new();
-    let mut back = Vec::new();
-    for (name, hop) in &path {
-        let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
-        let bundle = match &hop.bundle {
-            None => None,
-            Some(config) => {
-                let lines = hop.lines(config).map_err(|error| error.within("bundle").within(&table))?;
-                Some(BundleSetup { config: config.clone(), lines })
-            }
-        };
-        let reversed = bundle.as_ref().map(BundleSetup::reversed);
-        let of_time = (traces, duration);
-        forward.push(resolve_direction(name, &table, (&hop.forward(), bundle), of_time, channels)?);
-        let table = format!("{table}.return");
-        back.push(resolve_direction(name, &table, (&hop.back(), reversed), of_time, channels)?);
-    }
-    back.reverse();
+    let PathSetup { mut forward, mut back } = PathSetup::resolve(scenario, traces, channels)?;
     let flows: Vec<FlowSetup> =
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
     if flows.windows(2).all(|two| two[0].class == two[1].class) {
@@ -63,7 +38,7 @@ pub(crate) fn resolve_with(
         forward.iter_mut().chain(&mut back).for_each(|hop| hop.weights = None);
     }
     let setup = Setup {
-        duration: duration.unwrap_or(Time::NEVER),
+        duration: scenario.duration_s.map_or(Time::NEVER, |duration| duration.time()),
         give_up_after: scenario.give_up_after(),
         warmup: scenario.measure.warmup_s.time(),
         forward,
@@ -73,46 +48,6 @@ pub(crate) fn resolve_with(
     };
     check_timers(scenario, &setup)?;
     Ok(setup)
-}
-
-fn resolve_direction(
-    name: &str,
-    table: &str,
-    (direction, bundle): (&Direction<'_>, Option<BundleSetup>),
-    (traces, duration): (&dyn TraceSource, Option<Time>),
-    channels: &mut Channels,
-) -> Result<HopSetup, ConfigError> {
-    let within = |key: &str| format!("{table}.{key}");
-    let decided_by = direction.decides_channel(duration);
-    let channel = match channels.get(&decided_by) {
-        Some(channel) => Arc::clone(channel),
-        None => {
-            let channel = direction.prepare_channel(traces, duration).map_err(|(key, error)| error.at(&within(key)))?;
-            channels.insert(decided_by, Arc::clone(&channel));
-            channel
-        }
-    };
-    let total = bundle.as_ref().map(|bundle| RateSetting::Constant(bundle.rate()));
-    Ok(HopSetup {
-        name: name.to_owned(),
-        rate: total
-            .as_ref()
-            .unwrap_or(direction.rate)
-            .prepare(traces)
-            .map_err(|error| error.at(&within("rate_bps.file")))?,
-        delay: direction
-            .delay
-            .prepare(traces)
-            .map_err(|error| error.at(&within("delay_s.file")))?
-            .later(direction.processing),
-        policer: direction.policer,
-        limit: direction.queue,
-        mark_from: direction.ecn_threshold,
-        weights: direction.service.weights(),
-        overtakes: direction.ordering == Ordering::Overtake,
-        channel,
-        bundle: bundle.map(Arc::new),
-    })
 }
 
 fn resolve_gateway(

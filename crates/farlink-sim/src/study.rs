@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use farlink_core::ConfigError;
+use farlink_core::path::Channels;
 use farlink_core::scenario::{Expanded, Scenario};
 use farlink_core::trace::TraceSource;
 use rayon::ThreadPool;
@@ -17,7 +18,7 @@ use crate::estimate::{Estimate, of_study};
 use crate::notes::{self, lowered_rates, notes};
 use crate::options::{Announce, Options, Output, RunError, thread_pool};
 use crate::point_runs::{ENGINE, PointRuns, least_runs};
-use crate::resolve::{Channels, resolve_with};
+use crate::resolve::resolve_with;
 use crate::runs_table::{RunsTable, RunsTableError};
 use crate::table::Table;
 use crate::tally::Tally;

@@ -103,6 +103,14 @@ enum Queue {
 }
 
 impl Hop {
+    /// Begins run number `run` of `seed` in one direction of a hop: `"forward"`, or `"return"`, in which a bundle leads from the end
+    /// that is called to the end that dials. The random streams have their names from hop and direction.
+    pub fn start(setup: &HopSetup, direction: &str, seed: u64, run: u64) -> Self {
+        let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", setup.name));
+        let of_hop = Rng::for_component(seed, run, &format!("hop.{}", setup.name));
+        Hop::new(setup, direction == "return", rng, &of_hop)
+    }
+
     /// Begins a run. `hop` is the random stream that both directions of a hop share; everything else is drawn from
     /// `rng`. In the reverse direction, a bundle leads from the end that is called to the end that dials.
     pub fn new(setup: &HopSetup, is_reverse: bool, rng: Rng, hop: &Rng) -> Self {

@@ -183,7 +183,7 @@ fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ConfigError>
 fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     let class = usize::from(flow.class.whole());
     for (name, hop) in scenario.hops() {
-        let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+        let table = scenario.table_of(name);
         for (direction, service) in [("", hop.forward().service), (".return", hop.back().service)] {
             let classes = service.classes();
             if class >= classes {
@@ -284,6 +284,11 @@ impl Scenario {
     /// If its transport does not exist; a scenario from [`expand`](super::expand) has it.
     pub fn is_split(&self, flow: &Flow) -> bool {
         flow.split && !self.transport_of_class(flow).as_dyn().carries_datagrams()
+    }
+
+    /// The table of the hop of this name, for paths of keys.
+    pub fn table_of(&self, hop: &str) -> String {
+        if self.link.is_some() { "link".to_owned() } else { format!("hop.{hop}") }
     }
 
     /// The hops from sender to receiver, with their names. `[link]` is a path of one hop named `link`.

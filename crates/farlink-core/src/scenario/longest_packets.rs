@@ -23,7 +23,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
         if bundle.is_none() && policer.is_none() {
             continue;
         }
-        let place = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+        let place = scenario.table_of(name);
         for (flow_name, flow) in &scenario.flow {
             let edge = gateway.filter(|&(between, ..)| between != at && scenario.is_split(flow));
             let longest = longest(scenario, flow, edge.map(|(_, edged, gateway)| (edged, gateway)));

@@ -1,67 +1,10 @@
-//! Delay statistics: sums, and a histogram with buckets of 1.6 % width.
+//! Delay statistics: sums and histograms.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use farlink_core::Time;
-
-/// Sub-buckets per octave, as a power of two.
-const SUB_BITS: u32 = 6;
-/// Delays below this (2^20 ps, one microsecond) share the first bucket.
-const FLOOR_BITS: u32 = 20;
-/// Delays from 2^63 ps (107 days) on share the last.
-const BUCKETS: usize = ((63 - FLOOR_BITS) << SUB_BITS) as usize;
-
-/// Counts of delays in buckets of equal width on a logarithmic scale.
-#[derive(Clone, Debug)]
-pub struct Histogram(Box<[u32]>);
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Histogram(vec![0; BUCKETS].into())
-    }
-}
-
-impl Histogram {
-    #[inline]
-    fn bucket(delay: Time) -> usize {
-        let ps = delay.as_ps().max(1 << FLOOR_BITS);
-        let octave = ps.ilog2();
-        let sub = (ps >> (octave - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
-        ((((octave - FLOOR_BITS) << SUB_BITS) as usize) + sub).min(BUCKETS - 1)
-    }
-
-    #[inline]
-    fn record(&mut self, delay: Time, times: u32) {
-        let bucket = &mut self.0[Self::bucket(delay)];
-        *bucket = bucket.saturating_add(times);
-    }
-
-    /// Adds the counts of another histogram.
-    pub fn merge(&mut self, other: &Histogram) {
-        for (sum, count) in self.0.iter_mut().zip(&other.0) {
-            *sum = sum.saturating_add(*count);
-        }
-    }
-
-    /// The `q` quantile in seconds: the middle of its bucket, within 0.8 %.
-    pub fn quantile(&self, q: f64) -> Option<f64> {
-        let total: u64 = self.0.iter().map(|&count| u64::from(count)).sum();
-        if total == 0 {
-            return None;
-        }
-        let rank = ((q * total as f64) as u64).min(total - 1);
-        let mut below = 0;
-        let index = self.0.iter().position(|&count| {
-            below += u64::from(count);
-            below > rank
-        })?;
-        let octave = (index >> SUB_BITS) as u32 + FLOOR_BITS;
-        let sub = (index & ((1 << SUB_BITS) - 1)) as u64;
-        let low = (1u64 << octave) + (sub << (octave - SUB_BITS));
-        Some(Time::from_ps(low + (1 << (octave - SUB_BITS)) / 2).as_secs_f64())
-    }
-}
+pub use farlink_core::histogram::Histogram;
 
 /// Sum and number of delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,7 +73,7 @@ impl Delays {
     pub(super) fn clear(&mut self) {
         let histogram = self.histogram.take();
         if let Some(histogram) = &histogram {
-            histogram.borrow_mut().0.fill(0);
+            histogram.borrow_mut().clear();
         }
         *self = Delays { histogram, ..Delays::default() };
     }
@@ -167,7 +110,7 @@ mod tests {
         let histogram = histogram.unwrap();
         let median = histogram.quantile(0.5).unwrap();
         assert!((median / 0.1 - 1.0).abs() < HALF_A_BUCKET, "{median}");
-        assert_eq!(histogram.0.iter().sum::<u32>(), 8);
+        assert_eq!(histogram.count(), 8);
     }
 
     #[test]

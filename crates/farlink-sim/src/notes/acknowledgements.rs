@@ -28,7 +28,7 @@ pub(super) fn above_the_way_back(point: Point<'_>) -> Vec<Remark> {
         (needed_bps > back_bps).then(|| {
             let hop = leg.back().iter().min_by(|a, b| a.rate.mean_bps().total_cmp(&b.rate.mean_bps()));
             let name = hop.map(|hop| hop.name.as_str()).unwrap_or_default();
-            let table = if point.scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+            let table = point.scenario.table_of(name);
             let rest = format!(
                 "carries {} back: the acknowledgements of flow.{} take {} when the path forward is full; they wait or are \
                  dropped, and the sender goes by what is left; give {} or more, larger packets, or fewer acknowledgements",

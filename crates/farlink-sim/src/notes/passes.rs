@@ -27,7 +27,7 @@ pub(super) fn over_before_the_end(Point { scenario, setup }: Point<'_>) -> Vec<R
     };
     let mut all = Vec::new();
     for (name, hop) in scenario.hops() {
-        let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+        let table = scenario.table_of(name);
         all.extend(remark(table.clone(), hop.forward()));
         all.extend(hop.back.delay_s.as_ref().and_then(|_| remark(format!("{table}.return"), hop.back())));
     }

@@ -11,7 +11,7 @@ use farlink_core::endpoint::{Damage, Ecn, Integrity};
 use farlink_core::hop::{Hop, HopSetup, Place};
 use farlink_core::link::{Capacity, LinkState, Verdict};
 use farlink_core::protocol::tcp::trains::Train;
-use farlink_core::{Packet, PacketCode, Rng, Rx, Time};
+use farlink_core::{Packet, PacketCode, Rx, Time};
 
 use super::KINDS;
 use super::carried::Load;
@@ -35,10 +35,8 @@ struct Leg {
 
 impl Leg {
     fn new(setup: &HopSetup, direction: &str, seed: u64, run: u64, warmup: Time) -> Self {
-        let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", setup.name));
-        let of_hop = Rng::for_component(seed, run, &format!("hop.{}", setup.name));
         Leg {
-            hop: Hop::new(setup, direction == "return", rng, &of_hop),
+            hop: Hop::start(setup, direction, seed, run),
             under_way: UnderWay { warmup, ..UnderWay::default() },
             waiting: Waiting::new(setup),
         }

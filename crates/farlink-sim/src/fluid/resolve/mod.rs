@@ -215,7 +215,7 @@ impl Path {
         let mut arrives = 1.0;
         let mut changing = None;
         for (name, hop) in scenario.hops() {
-            let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+            let table = scenario.table_of(name);
             let (forward, back) = (hop.forward(), hop.back());
             let (rate_bps, spans) = rates(&forward, &table, packet_bits, traces)?;
             let (back_bps, _) = rates(&back, &format!("{table}.return"), packet_bits, traces)?;

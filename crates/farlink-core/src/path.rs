@@ -1,0 +1,99 @@
+//! The path of a scenario: its hops in both directions, ready for any number of runs. The simulator and the emulator build theirs
+//! here, and begin a run by [`Hop::start`](crate::hop::Hop::start), so that the same seed gives both the same random numbers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ConfigError;
+use crate::channel::Prepared;
+use crate::hop::{BundleSetup, HopSetup};
+use crate::link::setting::RateSetting;
+use crate::scenario::{Direction, Ordering, Scenario};
+use crate::time::Time;
+use crate::trace::TraceSource;
+
+/// Prepared channels, by everything that determines them. Both directions of a hop and the points of a grid often have the same
+/// channel, and preparing a long recording takes a tenth of a second.
+pub type Channels = BTreeMap<String, Arc<dyn Prepared>>;
+
+/// The hops of a path.
+#[derive(Clone, Debug)]
+pub struct PathSetup {
+    /// Hops from sender to receiver.
+    pub forward: Vec<HopSetup>,
+    /// Hops from receiver to sender, in the order in which a packet passes them.
+    pub back: Vec<HopSetup>,
+}
+
+impl PathSetup {
+    /// Resolves the hops of a scenario: reads traces, converts units, lays out the way back. Channels that were already prepared
+    /// from the same traces are taken from `channels`.
+    ///
+    /// # Errors
+    /// If a trace cannot be used.
+    pub fn resolve(
+        scenario: &Scenario,
+        traces: &dyn TraceSource,
+        channels: &mut Channels,
+    ) -> Result<Self, ConfigError> {
+        let duration = scenario.duration_s.map(|duration| duration.time());
+        let (mut forward, mut back) = (Vec::new(), Vec::new());
+        for (name, hop) in &scenario.hops() {
+            let table = scenario.table_of(name);
+            let bundle = match &hop.bundle {
+                None => None,
+                Some(config) => {
+                    let lines = hop.lines(config).map_err(|error| error.within("bundle").within(&table))?;
+                    Some(BundleSetup { config: config.clone(), lines })
+                }
+            };
+            let reversed = bundle.as_ref().map(BundleSetup::reversed);
+            let of_time = (traces, duration);
+            forward.push(resolve_direction(name, &table, (&hop.forward(), bundle), of_time, channels)?);
+            let table = format!("{table}.return");
+            back.push(resolve_direction(name, &table, (&hop.back(), reversed), of_time, channels)?);
+        }
+        back.reverse();
+        Ok(PathSetup { forward, back })
+    }
+}
+
+fn resolve_direction(
+    name: &str,
+    table: &str,
+    (direction, bundle): (&Direction<'_>, Option<BundleSetup>),
+    (traces, duration): (&dyn TraceSource, Option<Time>),
+    channels: &mut Channels,
+) -> Result<HopSetup, ConfigError> {
+    let within = |key: &str| format!("{table}.{key}");
+    let decided_by = direction.decides_channel(duration);
+    let channel = match channels.get(&decided_by) {
+        Some(channel) => Arc::clone(channel),
+        None => {
+            let channel = direction.prepare_channel(traces, duration).map_err(|(key, error)| error.at(&within(key)))?;
+            channels.insert(decided_by, Arc::clone(&channel));
+            channel
+        }
+    };
+    let total = bundle.as_ref().map(|bundle| RateSetting::Constant(bundle.rate()));
+    Ok(HopSetup {
+        name: name.to_owned(),
+        rate: total
+            .as_ref()
+            .unwrap_or(direction.rate)
+            .prepare(traces)
+            .map_err(|error| error.at(&within("rate_bps.file")))?,
+        delay: direction
+            .delay
+            .prepare(traces)
+            .map_err(|error| error.at(&within("delay_s.file")))?
+            .later(direction.processing),
+        policer: direction.policer,
+        limit: direction.queue,
+        mark_from: direction.ecn_threshold,
+        weights: direction.service.weights(),
+        overtakes: direction.ordering == Ordering::Overtake,
+        channel,
+        bundle: bundle.map(Arc::new),
+    })
+}
