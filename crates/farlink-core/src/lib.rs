@@ -14,6 +14,7 @@ pub mod channel;
 pub mod coding;
 mod config_error;
 pub mod correction;
+pub mod emulator;
 pub mod endpoint;
 pub mod event;
 pub mod gateway;

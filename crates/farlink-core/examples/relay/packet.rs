@@ -1,4 +1,4 @@
-//! What a relay reads in an IP packet, and its mark.
+//! What a relay reads in an IP packet.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -61,46 +61,9 @@ impl fmt::Display for Flow {
     }
 }
 
-/// The two bits of ECN.
-const ECN: u8 = 0b11;
-
-/// Sets CE in a packet that is ECN-capable; returns whether it was.
-pub(crate) fn mark(packet: &mut [u8]) -> bool {
-    match packet.first().map(|first| first >> 4) {
-        Some(4) if packet.len() >= 20 => {
-            let (old, new) = (packet[1], packet[1] | ECN);
-            if old & ECN == 0 {
-                return false;
-            }
-            let sum = updated(u16::from_be_bytes([packet[10], packet[11]]), old.into(), new.into());
-            packet[1] = new;
-            packet[10..12].copy_from_slice(&sum.to_be_bytes());
-            true
-        }
-        // The bits of the traffic class stand across two bytes.
-        Some(6) if packet.len() >= 40 => {
-            let is_capable = packet[1] >> 4 & ECN != 0;
-            if is_capable {
-                packet[1] |= ECN << 4;
-            }
-            is_capable
-        }
-        _ => false,
-    }
-}
-
-/// The checksum after one 16-bit word of the header has changed.
-fn updated(sum: u16, old: u16, new: u16) -> u16 {
-    //= https://www.rfc-editor.org/rfc/rfc1624#section-3
-    //# HC' = ~(~HC + ~m + m')    --    [Eqn. 3]
-    let total = u32::from(!sum) + u32::from(!old) + u32::from(new);
-    let folded = (total & 0xffff) + (total >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
-    use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, UdpHeader};
+    use etherparse::{IpEcn, IpNumber, Ipv4Header, UdpHeader};
 
     use super::*;
 
@@ -112,30 +75,6 @@ pub(crate) mod tests {
         ip.header_checksum = ip.calc_header_checksum();
         let udp = UdpHeader { source_port: 5, destination_port: 6, length: udp_bytes, checksum: 0 };
         [&ip.to_bytes()[..], &udp.to_bytes(), &vec![7; payload_bytes]].concat()
-    }
-
-    #[test]
-    fn a_mark_leaves_the_checksum_right() {
-        for ecn in [IpEcn::ONE, IpEcn::TWO, IpEcn::THREE] {
-            let mut packet = datagram(100, ecn);
-            assert!(mark(&mut packet));
-            let header = Ipv4HeaderSlice::from_slice(&packet).unwrap().to_header();
-            assert_eq!((header.ecn, header.header_checksum), (IpEcn::THREE, header.calc_header_checksum()));
-        }
-        let mut packet = datagram(100, IpEcn::ZERO);
-        let before = packet.clone();
-        assert!(!mark(&mut packet));
-        assert_eq!(packet, before, "who is not capable is not marked");
-    }
-
-    #[test]
-    fn a_mark_stands_in_the_traffic_class_of_ipv6() {
-        let mut packet = vec![0; 48];
-        (packet[0], packet[1]) = (0x6a, 0xa5);
-        assert!(mark(&mut packet));
-        assert_eq!((packet[0], packet[1]), (0x6a, 0xb5));
-        packet[1] = 0xc5;
-        assert!(!mark(&mut packet), "traffic class 0xac, not capable");
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use farlink_core::Time;
+use farlink_core::emulator::ip;
 use farlink_core::hop::{Entry, Hop, HopSetup, Place};
 use farlink_core::link::Verdict;
 use farlink_core::rng::Rng;
 
 use crate::counts::Flows;
-use crate::packet;
 
 /// Call [`handle_packet`](Way::handle_packet) for each packet, and [`poll`](Way::poll) at [`poll_timeout`](Way::poll_timeout) until
 /// nothing more is due.
@@ -50,9 +50,7 @@ impl Way {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
                 counts.damaged += 1;
-                for &bit in self.hop.wrong_bits() {
-                    packet[bit as usize / 8] ^= 0x80 >> (bit % 8);
-                }
+                ip::invert(&mut packet, self.hop.wrong_bits().iter().copied());
                 at
             }
             Verdict::Lost => {
@@ -64,7 +62,7 @@ impl Way {
                 return;
             }
         };
-        counts.marked += u64::from(self.hop.is_marking() && packet::mark(&mut packet));
+        counts.marked += u64::from(self.hop.is_marking() && ip::mark(&mut packet));
         let jitter = Time::from_secs_f64(self.jitter.as_secs_f64() * self.rng.uniform());
         let (Place::Behind(at) | Place::InFront(at)) = self.hop.place(at + jitter);
         self.under_way.push(Reverse(Due { at, number: self.taken, packet }));

@@ -75,7 +75,7 @@ impl Service {
     }
 
     /// Number of classes that it serves, from 0 on.
-    pub(super) fn classes(&self) -> usize {
+    pub(crate) fn classes(&self) -> usize {
         match self {
             Service::Fifo | Service::Strict => CLASSES,
             Service::Weighted(given) => given.weights.len(),
