@@ -1,5 +1,7 @@
 //! A histogram of durations, with buckets of 1.6 % width.
 
+use std::fmt;
+
 use crate::time::Time;
 
 /// Sub-buckets per octave, as a power of two.
@@ -10,8 +12,15 @@ const FLOOR_BITS: u32 = 20;
 const BUCKETS: usize = ((63 - FLOOR_BITS) << SUB_BITS) as usize;
 
 /// Counts of durations in buckets of equal width on a logarithmic scale.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Histogram(Box<[u32]>);
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let median = self.quantile(0.5);
+        f.debug_struct("Histogram").field("count", &self.count()).field("median_s", &median).finish_non_exhaustive()
+    }
+}
 
 impl Default for Histogram {
     fn default() -> Self {

@@ -2,8 +2,10 @@
 //!
 //! [`seal`] has keys and handshake, [`mux`] sessions and connections without a socket, [`files`] what sends files over a stream,
 //! [`state`] the files of a host, [`transfer`] all of it together, [`streams`] the same without files.
+//! [`emulate`] plays the path of a scenario in real time.
 //! An application uses [`Endpoint`] and [`Connection`].
 
+pub mod emulate;
 pub mod files;
 #[cfg(fuzzing)]
 pub mod fuzzing;
