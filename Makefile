@@ -9,6 +9,7 @@
 # make kernel-neighbours  the same beside the kernel's TCP, over tbf and over a relay, and its page: half an hour, as root
 # make wire     farlink send over a bad path beside the kernel's TCP, quinn and the packet engine, cell by cell, under floods, kills and
 #               shortages, and the pages: two hours, as root
+# make emulator  farlink emulate beside the packet engine and tbf, how late it is and how fast, and its page: twenty minutes, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -27,7 +28,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -91,6 +92,10 @@ wire: test-tools
 	@$(BIN)/python docs/wire_engine.py
 	@$(BIN)/python docs/wire_far.py
 	@$(BIN)/python docs/wire_faults.py
+
+emulator: test-tools
+	@.ci/apt-packages ip=iproute2
+	@$(BIN)/python docs/emulator.py
 
 soak: test-tools
 	@.ci/soak all

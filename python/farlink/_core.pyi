@@ -139,6 +139,28 @@ def listen_for_streams(
     patience_s: float = 60.0,
 ) -> NetListener: ...
 
+class Emulation:
+    """A path that is ready to be played; see `farlink.net.Emulation`."""
+
+    notes: list[str]
+    def relay(self, listen: str, to: str, delivers_damaged: bool) -> str: ...
+    def tunnel(self, names: tuple[str, str] | None, classes: list[tuple[int, int]]) -> tuple[str, str]: ...
+    def run(self) -> str: ...
+    def stop(self) -> None: ...
+    def latest(self) -> str: ...
+
+def prepare_emulation(
+    scenario_json: str,
+    point: int,
+    run: int,
+    *,
+    duration_s: float | None = None,
+    most_bytes: int = ...,
+    spin_s: float = ...,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Emulation: ...
+
 class Cancel:
     """A token that stops long work: any thread may set it, at any time, and all work that was given it stops."""
 

@@ -26,17 +26,17 @@ pub struct PathSetup {
 }
 
 impl PathSetup {
-    /// Resolves the hops of a scenario: reads traces, converts units, lays out the way back. Channels that were already prepared
-    /// from the same traces are taken from `channels`.
+    /// Resolves the hops of a scenario for runs that end after `duration` at the latest: reads traces, converts units, lays out the
+    /// way back. Channels that were already prepared from the same traces are taken from `channels`.
     ///
     /// # Errors
     /// If a trace cannot be used.
     pub fn resolve(
         scenario: &Scenario,
+        duration: Option<Time>,
         traces: &dyn TraceSource,
         channels: &mut Channels,
     ) -> Result<Self, ConfigError> {
-        let duration = scenario.duration_s.map(|duration| duration.time());
         let (mut forward, mut back) = (Vec::new(), Vec::new());
         for (name, hop) in &scenario.hops() {
             let table = scenario.table_of(name);

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use farlink_core::Time;
 use farlink_core::emulator::classes_of;
 use farlink_core::scenario::{expand, from_json};
 #[cfg(target_os = "linux")]
@@ -53,7 +54,9 @@ pub(crate) fn prepare_emulation(
 ) -> Result<Emulation, BoundaryError> {
     let expanded = py.detach(|| expand(&from_json(scenario_json)?))?;
     let options = Options { threads, ..Options::default() };
-    let (path, notes) = watched(py, progress, |progress| played_path(&expanded, point, &options, progress))??;
+    let (path, notes) = watched(py, progress, |progress| {
+        played_path(&expanded, point, duration_s.map(Time::from_secs_f64), &options, progress)
+    })??;
     let scenario = &expanded.points[point].scenario;
     let seconds = |seconds: f64| {
         Duration::try_from_secs_f64(seconds)

@@ -1,21 +1,22 @@
 //! Paths for an emulator, which plays them with real packets.
 
-use farlink_core::ConfigError;
 use farlink_core::emulator::check_playable;
 use farlink_core::path::{Channels, PathSetup};
 use farlink_core::scenario::Expanded;
+use farlink_core::{ConfigError, Time};
 
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::options::{Options, RunError, thread_pool};
 use crate::watch::{Progress, Watch};
 
-/// The path of a grid point, with the error events of its codings, and notes for the user.
+/// The path of a grid point, for a play of this duration or without end, with the error events of its codings, and notes for the user.
 ///
 /// # Errors
 /// If there is no such point, a file that the scenario names is not usable, real packets cannot play the path, or it was stopped.
 pub fn played_path(
     points: &Expanded,
     point: usize,
+    duration: Option<Time>,
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<(PathSetup, Vec<String>), RunError> {
@@ -26,7 +27,7 @@ pub fn played_path(
     check_playable(&chosen.scenario)?;
     let (sources, watch) = (Sources::new(options.codes.clone()), Watch::new(progress));
     let asked = Asked::new(&sources);
-    let path = PathSetup::resolve(&chosen.scenario, &asked, &mut Channels::default())?;
+    let path = PathSetup::resolve(&chosen.scenario, duration, &asked, &mut Channels::default())?;
     let wanted = asked.into_points();
     if wanted.is_empty() {
         return Ok((path, sources.notes()));
@@ -36,6 +37,6 @@ pub fn played_path(
     if pool.install(|| sources.collect_all(&wanted, &|done| watch.report(done))).is_break() {
         return Err(RunError::Stopped);
     }
-    let path = PathSetup::resolve(&chosen.scenario, &sources, &mut Channels::default())?;
+    let path = PathSetup::resolve(&chosen.scenario, duration, &sources, &mut Channels::default())?;
     Ok((path, sources.notes()))
 }

@@ -30,7 +30,8 @@ pub(crate) fn resolve_with(
     traces: &dyn TraceSource,
     channels: &mut Channels,
 ) -> Result<Setup, ConfigError> {
-    let PathSetup { mut forward, mut back } = PathSetup::resolve(scenario, traces, channels)?;
+    let duration = scenario.duration_s.map(|duration| duration.time());
+    let PathSetup { mut forward, mut back } = PathSetup::resolve(scenario, duration, traces, channels)?;
     let flows: Vec<FlowSetup> =
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
     if flows.windows(2).all(|two| two[0].class == two[1].class) {
@@ -38,7 +39,7 @@ pub(crate) fn resolve_with(
         forward.iter_mut().chain(&mut back).for_each(|hop| hop.weights = None);
     }
     let setup = Setup {
-        duration: scenario.duration_s.map_or(Time::NEVER, |duration| duration.time()),
+        duration: duration.unwrap_or(Time::NEVER),
         give_up_after: scenario.give_up_after(),
         warmup: scenario.measure.warmup_s.time(),
         forward,

@@ -48,7 +48,7 @@ struct Tally {
 /// Sends the packets of a scenario's flows over its path.
 fn emulate(scenario: &Value, setup: &Setup, seed: u64) -> Vec<Tally> {
     let point = &expanded(scenario).points[0];
-    let path = PathSetup::resolve(&point.scenario, &TraceFiles::new(), &mut Channels::default()).unwrap();
+    let path = PathSetup::resolve(&point.scenario, None, &TraceFiles::new(), &mut Channels::default()).unwrap();
     let mut emulator = Emulator::new(&path, seed, 0, u64::MAX);
     let mut flows = vec![Tally::default(); setup.flows.len()];
     let mut collect = |emulator: &mut Emulator<Packet>, now| {

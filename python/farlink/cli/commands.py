@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import bundle, code, delay, dissector, keys, papers, receive, run, schema, send, trace, tune
+from farlink.cli import bundle, code, delay, dissector, emulate, keys, papers, receive, run, schema, send, trace, tune
 from farlink.cli.interrupts import handler
 from farlink.cli.usage import Group
 
@@ -26,6 +26,7 @@ app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=tune.EXAMPLES)(tune.tune)
 app.command(epilog=papers.EXAMPLES)(papers.papers)
 app.command(epilog=delay.EXAMPLES)(delay.delay)
+app.command(epilog=emulate.EXAMPLES)(emulate.emulate)
 app.command(epilog=send.EXAMPLES)(send.send)
 app.command(epilog=receive.EXAMPLES)(receive.receive)
 app.command(epilog=keys.KEYGEN)(keys.keygen)

@@ -22,7 +22,8 @@ fn emulator_with(link: Value, most_bytes: u64) -> Emulator<IpPacket> {
     });
     scenario["link"] = link;
     let expanded = expand(&scenario).unwrap();
-    let path = PathSetup::resolve(&expanded.points[0].scenario, &MemoryTraces::default(), &mut Channels::default());
+    let path =
+        PathSetup::resolve(&expanded.points[0].scenario, None, &MemoryTraces::default(), &mut Channels::default());
     Emulator::new(&path.unwrap(), 1, 0, most_bytes)
 }
 
@@ -81,26 +82,6 @@ fn marks_begin_where_so_many_wait() {
     (0..10).for_each(|number| emulator.handle_packet(Time::ZERO, End::Near, packet(1000, 0, number)));
     assert_eq!(left(&mut emulator, End::Far).len(), 10);
     assert_eq!(emulator.counts(End::Near).marked, 6, "one is sent and three wait unmarked");
-}
-
-#[test]
-fn packets_overtake_others_when_the_delay_falls_and_the_hop_lets_them() {
-    let pass = json!({ "kind": "pass", "altitude_m": 6e5, "max_elevation_deg": 60 });
-    for (ordering, keeps) in [("fifo", true), ("overtake", false)] {
-        let mut emulator = emulator(json!({ "rate_bps": 1e13, "delay_s": pass, "ordering": ordering }));
-        // The delay falls by some microseconds a second while the satellite rises.
-        for number in 0..50_000_u64 {
-            emulator.handle_packet(
-                Time::from_ps(30_000_000_000_000 + number * 1_000),
-                End::Near,
-                packet(1000, 0, number),
-            );
-        }
-        let left = left(&mut emulator, End::Far);
-        assert!(left.len() > 40_000, "{}", left.len());
-        let numbers: Vec<_> = left.iter().map(|(_, number)| *number).collect();
-        assert!(numbers.is_sorted() || !keeps);
-    }
 }
 
 #[test]

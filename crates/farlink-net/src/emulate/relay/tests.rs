@@ -23,7 +23,7 @@ fn settings(link: &str) -> Settings {
     );
     let expanded = expand(&from_json(&scenario).unwrap()).unwrap();
     let traces = MemoryTraces::default();
-    let path = PathSetup::resolve(&expanded.points[0].scenario, &traces, &mut Channels::default()).unwrap();
+    let path = PathSetup::resolve(&expanded.points[0].scenario, None, &traces, &mut Channels::default()).unwrap();
     Settings { path, seed: 1, run: 0, duration: None, most_bytes: 1 << 30, spin: Duration::from_micros(50) }
 }
 
