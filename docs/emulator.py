@@ -1,6 +1,6 @@
 """Measure `farlink emulate` between network namespaces, as root, and write docs/validation/emulator.md.
 
-Each kind of channel beside the packet engine, how late packets leave, the bound of the speed, and the kernel's tbf. Twenty minutes.
+Each kind of channel beside the packet engine, how late packets leave, the bound of the speed, and the kernel's tbf: 20 minutes.
 """
 
 from __future__ import annotations
