@@ -43,14 +43,18 @@ def source(address: str, port: str, payload_bytes: str, interval_s: str, count: 
             line.send(data)
 
 
-def flood(address: str, port: str, payload_bytes: str, seconds: str) -> None:
-    """Send as fast as it goes, 40 datagrams to a call."""
+def flood(address: str, port: str, payload_bytes: str, seconds: str, rate_bps: str) -> None:
+    """Send at a rate, or as fast as it goes, 40 datagrams to a call."""
     with socket.socket(type=socket.SOCK_DGRAM) as line:
         line.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, int(payload_bytes))
         line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         line.connect((address, int(port)))
-        data, end = bytes(int(payload_bytes) * 40), time.monotonic() + float(seconds)
-        while time.monotonic() < end:
+        data, due = bytes(int(payload_bytes) * 40), time.monotonic()
+        end, gap = due + float(seconds), 40 * (int(payload_bytes) + 28) * 8 / float(rate_bps)
+        while (now := time.monotonic()) < end:
+            if now < due:
+                time.sleep(due - now)
+            due += gap
             line.send(data)
 
 

@@ -140,7 +140,7 @@ def listen_for_streams(
 ) -> NetListener: ...
 
 class Emulation:
-    """A path that is ready to be played; see `farlink.net.Emulation`."""
+    """A path that is ready to be played; see `farlink.net.emulation.Emulation`."""
 
     notes: list[str]
     def relay(self, listen: str, to: str, delivers_damaged: bool) -> str: ...

@@ -165,6 +165,8 @@ def test_a_duration_ends_it_and_json_may_go_to_standard_output(farlink):
         (["--listen", "127.0.0.1:x", "--to", "127.0.0.1:2"], "is no port", "write for example"),
         (["--netns", "--duration", "-1"], "--duration -1.0", "give seconds"),
         (["--", "no-such-program"], "there is no program 'no-such-program'", "installed"),
+        (["--far", "'python3"], "No closing quotation", "close what is quoted"),
+        (["--netns", "--memory", "0"], "--memory", "x>=1"),
         (["--netns", "--set", "link.rate=1"], "link.rate", "did you mean"),
     ],
 )
@@ -233,6 +235,21 @@ def test_a_command_that_a_signal_ends_has_the_status_of_shells(farlink):
     done = farlink("emulate", "link.toml", "--", "sh", "-c", "kill -TERM $$")
 
     assert done.returncode == 128 + signal.SIGTERM
+
+
+@as_root
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 3)])
+def test_a_command_gets_signals_and_decides(link, number, status):
+    """SIGTERM is passed on; Ctrl-C the terminal sends to the command too, and nobody ends it for that."""
+    words = [*CLI, "emulate", "link.toml", "--", "sh", "-c", "echo begun; sleep 1.5; exit 3"]
+    with subprocess.Popen(words, cwd=link, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.2)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+
+    assert process.returncode == status
 
 
 @as_root

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,9 +64,13 @@ def emulate(
         typer.Option(metavar="COMMAND", help="Run this at the far end of the namespaces meanwhile, such as a server."),
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a key, as of farlink run.")] = None,
-    point: Annotated[int | None, typer.Option(help="Grid point, counted from 0.", show_default="the only one")] = None,
+    point: Annotated[
+        int | None, typer.Option(min=0, max=1 << 60, help="Grid point, counted from 0.", show_default="the only one")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random stream.", show_default="the scenario's")] = None,
-    run: Annotated[int, typer.Option(help="The run of the packet engine whose random numbers are used.")] = 0,
+    run: Annotated[
+        int, typer.Option(min=0, max=1 << 60, help="The run of the packet engine whose random numbers are used.")
+    ] = 0,
     duration: Annotated[
         float | None,
         typer.Option(metavar="S", help="How long it is played.", show_default="until Ctrl-C, or the end of COMMAND"),
@@ -80,7 +85,9 @@ def emulate(
         bool,
         typer.Option("--deliver-damaged", help="With --listen: deliver payloads with wrong bits, as without UDP's checksum."),
     ] = False,
-    memory: Annotated[int, typer.Option(metavar="BYTES", help="Most bytes of packets that each way holds.")] = 1 << 30,
+    memory: Annotated[
+        int, typer.Option(metavar="BYTES", min=1, max=1 << 60, help="Most bytes of packets that each way holds.")
+    ] = 1 << 30,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is standard output.")] = None,
 ) -> None:
     """Play the path of SCENARIO in real time: packets are delayed, lost and damaged as its hops say.
@@ -97,7 +104,7 @@ def emulate(
             raise ArgumentError(
                 f"--duration {duration}: a play lasts above 0 s and at most 1e6 s", "give seconds, for example 60"
             )
-        for words in (command, far and shlex.split(far)):
+        for words in (command, _words(far)):
             if words and shutil.which(words[0]) is None:
                 raise ArgumentError(f"there is no program {words[0]!r}", "give one that is installed, with its path")
         with progress_bar(scenario.name) as progress:
@@ -122,8 +129,11 @@ def emulate(
                 namespaces = _tunnel(emulation, stack, tun, class_ or [])
             emulation.start()
             if far is not None and namespaces is not None:
-                stack.enter_context(_running(namespaces.far, shlex.split(far)))
-            status, is_cut = _play(emulation, command, namespaces, duration)
+                stack.enter_context(_running(namespaces.far, _words(far)))
+            if command and namespaces is not None:
+                status, is_cut = _run(emulation, command, namespaces, duration), False
+            else:
+                status, is_cut = 0, _is_cut(emulation)
             result = emulation.finish(namespaces.unread() if namespaces else (0, 0))
         _print(result, json, is_data=not command)
         if command:
@@ -175,6 +185,13 @@ def _tunnel(emulation: Emulation, stack: ExitStack, tun: str | None, classes: li
     return namespaces
 
 
+def _words(far: str | None) -> list[str]:
+    try:
+        return shlex.split(far or "")
+    except ValueError as error:
+        raise ArgumentError(f"--far {far}: {error}", "close what is quoted") from error
+
+
 def _class(text: str) -> tuple[int, int]:
     from farlink.net.emulation import dscp
 
@@ -184,30 +201,38 @@ def _class(text: str) -> tuple[int, int]:
     return dscp(name), int(number)
 
 
-def _play(
-    emulation: Emulation, command: list[str] | None, namespaces: Namespaces | None, duration: float | None
-) -> tuple[int, bool]:
-    """Wait for the end; the status of the command, and whether Ctrl-C came before."""
-    child: subprocess.Popen[bytes] | None = None
-    with live(emulation) if not command else nullcontext(lambda: None) as show:
+def _is_cut(emulation: Emulation) -> bool:
+    """Wait for the end; whether Ctrl-C came before."""
+    with live(emulation) as show:
         try:
-            if command and namespaces is not None:
-                child = _popen(namespaces.near, command)
-            while not emulation.wait(_LOOK_S if child is None else 0.01):
+            while not emulation.wait(_LOOK_S):
                 show()
-                if child is not None and child.poll() is not None:
-                    return _status(child.returncode), False
         except KeyboardInterrupt:
-            # The terminal has told the command too.
-            return (_status(child.wait()) if child is not None else 130), True
-        finally:
-            if child is not None and child.poll() is None:
-                child.terminate()
-                child.wait()
-    if child is not None:
-        note(f"the command was ended after {duration} s")
-        return _TIMED_OUT, False
-    return 0, False
+            return True
+    return False
+
+
+def _run(emulation: Emulation, command: list[str], namespaces: Namespaces, duration: float | None) -> int:
+    """Run the command at the near end; its status."""
+    child = _popen(namespaces.near, command)
+    # As shells do: the terminal tells the command of Ctrl-C, and what it does then is its affair.
+    kept = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+        while not emulation.wait(0.0):
+            try:
+                return _status(child.wait(_LOOK_S))
+            except subprocess.TimeoutExpired:
+                pass
+    finally:
+        for number, handler in kept:
+            signal.signal(number, handler)
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+    note(f"the command was ended after {duration} s")
+    return _TIMED_OUT
 
 
 def _status(returncode: int) -> int:
