@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -165,6 +166,8 @@ def test_a_duration_ends_it_and_json_may_go_to_standard_output(farlink):
         (["--listen", "127.0.0.1:x", "--to", "127.0.0.1:2"], "is no port", "write for example"),
         (["--netns", "--duration", "-1"], "--duration -1.0", "give seconds"),
         (["--", "no-such-program"], "there is no program 'no-such-program'", "installed"),
+        (["--netns", "--class", "ef=9"], "'ef=9' names no class", "ef=0"),
+        (["--netns", "--class", "eff=0"], "'eff' is no DSCP", "did you mean"),
         (["--far", "'python3"], "No closing quotation", "close what is quoted"),
         (["--netns", "--memory", "0"], "--memory", "x>=1"),
         (["--netns", "--set", "link.rate=1"], "link.rate", "did you mean"),
@@ -303,6 +306,64 @@ time.sleep(0.3)
     assert min(unchecked) > 50, unchecked
     assert forward["damaged"] >= unchecked[1]
     assert forward["ruined"] > 0
+
+
+@as_root
+def test_classes_go_in_turn_by_their_codepoints(farlink, link):
+    """Two floods of equal rate over half of it: expedited forwarding passes, the rest waits and is dropped."""
+    (link / "link.toml").write_text(LINK.replace("queue_packets = 5", 'queue_packets = 5, service = "strict"'))
+    client = """
+import socket, time
+lines = []
+for dscp in (46, 0):
+    line = socket.socket(type=socket.SOCK_DGRAM)
+    line.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
+    line.connect(("198.18.0.2", 7))
+    lines.append(line)
+for _ in range(100):
+    for line in lines:
+        line.send(bytes(972))
+    time.sleep(0.008)
+time.sleep(0.2)
+"""
+    server = f"""
+import socket
+s = socket.socket(type=socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+s.bind(("198.18.0.2", 7))
+counts = {{}}
+while True:
+    _, notes, _, _ = s.recvmsg(2000, 64)
+    dscp = notes[0][2][0] >> 2
+    counts[dscp] = counts.get(dscp, 0) + 1
+    open({str(link / "counts")!r}, "w").write(repr(sorted(counts.items())))
+"""
+    far = shlex.join([sys.executable, "-c", server])
+    words = ("--class", "ef=0", "--class", "default=3", "--far", far)
+    done = farlink("emulate", "link.toml", *words, "--", sys.executable, "-c", client)
+
+    assert done.returncode == 0, done.stderr
+    counts = dict(ast.literal_eval((link / "counts").read_text()))
+    # Each is offered the whole rate. A busy machine sends late, and then both may fit for a moment.
+    assert counts[46] >= 90
+    assert counts[0] <= 60
+
+
+@as_root
+@pytest.mark.usefixtures("link")
+def test_devices_that_the_user_made_are_taken(farlink):
+    names = [f"farlt{os.getpid() % 10_000}{end}" for end in "ab"]
+    try:
+        for name in names:
+            subprocess.run(["ip", "tuntap", "add", "dev", name, "mode", "tun"], check=True)
+        done = farlink("emulate", "link.toml", "--tun", ",".join(names), "--duration", "0.3")
+        taken = farlink("emulate", "link.toml", "--tun", "lo,lo", "--duration", "0.3")
+    finally:
+        for name in names:
+            subprocess.run(["ip", "tuntap", "del", "dev", name, "mode", "tun"], check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert_refused(taken, ["cannot open lo", "ip tuntap add dev NAME mode tun"])
 
 
 @as_root

@@ -151,6 +151,7 @@ fn from_emulator(error: EmulateError) -> PyErr {
 fn to_json(report: &Report) -> Value {
     let [forward, back] = report.ways.each_ref().map(way_to_json);
     json!({
+        "started_unix_s": report.started.as_secs_f64(),
         "elapsed_s": report.elapsed.as_secs_f64(),
         "faults": report.faults(),
         "clients": report.clients,

@@ -60,7 +60,14 @@ def live(emulation: Emulation) -> Iterator[Callable[[], None]]:
     from rich.live import Live
 
     with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as shown:
-        yield lambda: shown.update(_table(emulation.latest()), refresh=True)
+
+        def show() -> None:
+            report = emulation.latest()
+            table = _table(report)
+            table.caption = f"{report['elapsed_s']:.0f} s, Ctrl-C ends it"
+            shown.update(table, refresh=True)
+
+        yield show
 
 
 def _table(report: dict[str, Any]) -> Table:

@@ -63,6 +63,8 @@ class Emulated:
     """The run of the packet engine that has the same random numbers."""
     forward: Way
     back: Way
+    started_unix_s: float
+    """When it began, by the wall clock."""
     elapsed_s: float
     is_real_time: bool
     """Whether the emulator had a real-time priority."""
@@ -89,6 +91,7 @@ class Emulated:
             "faults": self.faults,
             "notes": self.notes,
             "real_time": self.is_real_time,
+            "started_unix_s": self.started_unix_s,
             "elapsed_s": self.elapsed_s,
             "clients": self.clients,
             "forward": asdict(self.forward),

@@ -188,6 +188,7 @@ class Emulation:
             run=self.run,
             forward=self._way("forward", unread[0]),
             back=self._way("return", unread[1]),
+            started_unix_s=self._report["started_unix_s"],
             elapsed_s=self._report["elapsed_s"],
             is_real_time=self.is_real_time,
             clients=self._report["clients"],

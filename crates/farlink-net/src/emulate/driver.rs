@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farlink_core::Time;
 use farlink_core::emulator::{Emulator, End, Parcel};
@@ -87,7 +87,15 @@ pub fn run<L: Line>(settings: &Settings, line: &mut L, watch: &Watch) -> Result<
     let emulator = Emulator::new(&settings.path, settings.seed, settings.run, settings.most_bytes);
     let slowest = |hops: &[farlink_core::hop::HopSetup]| hops.iter().map(|hop| hop.most_bps()).fold(f64::MAX, f64::min);
     let rates = [slowest(&settings.path.forward), slowest(&settings.path.back)];
-    let driver = Driver { emulator, line, started: now(), lateness: Default::default(), untaken: [0; 2], rates };
+    let driver = Driver {
+        emulator,
+        line,
+        started: now(),
+        started_unix: since_1970(),
+        lateness: Default::default(),
+        untaken: [0; 2],
+        rates,
+    };
     driver.run(settings, watch)
 }
 
@@ -95,6 +103,7 @@ struct Driver<'a, L: Line> {
     emulator: Emulator<L::Packet>,
     line: &'a mut L,
     started: Instant,
+    started_unix: Duration,
     /// Of the packets that left at the far end, and at the near one.
     lateness: [Lateness; 2],
     untaken: [u64; 2],
@@ -163,7 +172,7 @@ impl<L: Line> Driver<'_, L> {
                 counts,
             }
         });
-        Report { elapsed: span_of(now), ways, clients: self.line.clients() }
+        Report { started: self.started_unix, elapsed: span_of(now), ways, clients: self.line.clients() }
     }
 }
 
@@ -171,6 +180,11 @@ impl<L: Line> Driver<'_, L> {
 #[expect(clippy::disallowed_methods, reason = "who plays in real time has a clock")]
 fn now() -> Instant {
     Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a result says when it began")]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 fn time_of(span: Duration) -> Time {

@@ -59,6 +59,8 @@ impl WayReport {
 /// A run so far, or as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// When it began, since 1970 by the wall clock.
+    pub started: Duration,
     /// How long it has lasted.
     pub elapsed: Duration,
     /// From the near end to the far one, and back.
