@@ -169,7 +169,7 @@ def test_a_duration_ends_it_and_json_may_go_to_standard_output(farlink):
         (["--netns", "--class", "ef=9"], "'ef=9' names no class", "ef=0"),
         (["--netns", "--class", "eff=0"], "'eff' is no DSCP", "did you mean"),
         (["--far", "'python3"], "No closing quotation", "close what is quoted"),
-        (["--netns", "--memory", "0"], "--memory", "x>=1"),
+        (["--netns", "--memory", "0"], "--memory 0: not at least 1", "--help"),
         (["--netns", "--set", "link.rate=1"], "link.rate", "did you mean"),
     ],
 )
