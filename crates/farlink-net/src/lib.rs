@@ -9,6 +9,7 @@ pub mod emulate;
 pub mod files;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+pub mod gateway;
 mod io;
 pub mod mux;
 mod remedy;

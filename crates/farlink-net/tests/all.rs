@@ -3,5 +3,6 @@
 mod bad_path;
 mod examples;
 mod files;
+mod gateway;
 mod state;
 mod transfer;

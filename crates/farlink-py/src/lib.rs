@@ -7,6 +7,7 @@ mod convolutional;
 mod emulate;
 mod error;
 mod fluid;
+mod gateway;
 mod log;
 mod net;
 mod net_streams;
@@ -44,6 +45,8 @@ mod _core {
     use crate::error::BoundaryError;
     #[pymodule_export]
     use crate::error::{EngineError, ScenarioError};
+    #[pymodule_export]
+    use crate::gateway::{check_gateway, run_gateway};
     #[pymodule_export]
     use crate::log::show_log;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""Files and streams between hosts over bad paths: AeroTP over UDP, sealed with the keys of both hosts.
+"""Files, streams and gateways between hosts over bad paths: AeroTP over UDP, sealed with the keys of both hosts.
 
 A host has a folder with its key and the hosts that it trusts, by default `~/.config/farlink`. The page
 `docs/guides/files.md` begins with two machines and no keys, `docs/guides/streams.md` goes on with programs.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from farlink.net.addresses import UDP_PORT, Insecure
 from farlink.net.files import Event, Summary, receive_files, send_files
+from farlink.net.gateways import GatewayEvent, check_gateway, run_gateway
 from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
 from farlink.net.log import show_log
 from farlink.net.opening import STREAM_PORT, Opening, connect, listen
@@ -18,17 +19,20 @@ __all__ = [
     "UDP_PORT",
     "Connection",
     "Event",
+    "GatewayEvent",
     "Insecure",
     "Listener",
     "Opening",
     "Statistics",
     "Summary",
+    "check_gateway",
     "connect",
     "distrust",
     "generate_key",
     "listen",
     "public_key",
     "receive_files",
+    "run_gateway",
     "send_files",
     "show_log",
     "trust",

@@ -9,7 +9,7 @@ use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
 use farlink_core::units::{Count, PositiveSeconds, Whole};
 use tracing::{Instrument as _, debug_span};
 
-use crate::mux::{CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route};
+use crate::mux::{CounterStore, Mux, MuxConfig, MuxCounts, OpenError, Route, Trust};
 use crate::seal::PublicKey;
 
 use super::clock::unix_us;
@@ -128,6 +128,11 @@ impl Endpoint {
     /// The own public key.
     pub fn public_key(&self) -> PublicKey {
         self.shared.lock().mux.public_key()
+    }
+
+    /// From now on sessions of others are answered. Sessions that there are go on.
+    pub fn set_trust(&self, trust: Trust) {
+        self.shared.lock().mux.set_trust(trust);
     }
 
     /// Opens a connection to a port of a peer. Nothing is awaited: what is written goes out with the first packets.

@@ -11,4 +11,6 @@ mod stream;
 mod timer;
 
 pub use endpoint::{BindError, Endpoint, EndpointConfig};
+pub(crate) use shared::UNSENT_BYTES;
 pub use stream::Connection;
+pub(crate) use stream::Settled;

@@ -16,7 +16,7 @@ use super::clock::Clock;
 
 /// What a connection takes ahead of what it has sent. Who writes faster waits until half of it has gone, which at 800 Mb/s is as much
 /// as a driver sends that wakes up 5 ms late.
-pub(super) const UNSENT_BYTES: u64 = 1 << 20;
+pub(crate) const UNSENT_BYTES: u64 = 1 << 20;
 
 /// What applications and the driver share.
 #[derive(Debug)]

@@ -47,6 +47,17 @@ impl Connection {
         self.shared.lock().mux.state(self.id)
     }
 
+    /// Its class among the connections of its session that have the same settings of the rate, 0 to 7: a lower one goes first. By
+    /// default it is 6. The peer sets its own. `[Y24]`
+    pub fn set_class(&self, class: u8) {
+        self.shared.lock().mux.set_class(self.id, class);
+    }
+
+    /// How far it is, for somebody who has no part in it.
+    pub(crate) fn settled(&self) -> Settled {
+        Settled { shared: self.shared.clone(), id: self.id }
+    }
+
     /// Waits until the peer has answered, which an accepted connection need not. Data may be written before.
     ///
     /// # Errors
@@ -71,6 +82,22 @@ impl Connection {
         drop(state);
         self.shared.wake_driver.notify_one();
         Poll::Pending
+    }
+}
+
+/// How far a connection is.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    shared: Arc<Shared>,
+    id: ConnectionId,
+}
+
+impl Settled {
+    /// Bytes that were written, and those of them that will not be sent again.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let state = self.shared.lock();
+        let written = state.connections.get(&self.id).map_or(0, |waiting| waiting.written);
+        (written, state.mux.state(self.id).map_or(written, |it| it.settled_bytes))
     }
 }
 

@@ -404,6 +404,13 @@ impl Connections {
         told.or_else(|| self.rates.take_lowered().map(|(place, rate_bps)| (place, Event::RateLowered(rate_bps))))
     }
 
+    /// The class of a connection from now on. `[Y24]`
+    pub(super) fn set_class(&mut self, place: Place, class: u8) {
+        if self.get(place).is_some() {
+            self.rates.set_class(Turn::Connection(place), class);
+        }
+    }
+
     pub(super) fn get_mut(&mut self, place: Place) -> Option<&mut Connection<Bytes>> {
         match place {
             Place::Opened(port) => {
@@ -436,6 +443,9 @@ impl Connections {
     /// The end of a connection was told. One that this side opened stays as long as it may have to answer; accepted ones are
     /// kept by their acceptor, as late segments could open them again.
     pub(super) fn on_ended(&mut self, place: Place, event: Event) {
+        if matches!(event, Event::Aborted(_) | Event::Closed) {
+            self.rates.forget_class(Turn::Connection(place));
+        }
         let Place::Opened(port) = place else { return };
         if matches!(event, Event::Aborted(_)) {
             self.opened.remove(&port);

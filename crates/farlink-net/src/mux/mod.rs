@@ -327,6 +327,18 @@ impl Mux {
         })
     }
 
+    /// From now on sessions of others are answered. Sessions that there are go on.
+    pub fn set_trust(&mut self, trust: Trust) {
+        self.config.trust = trust;
+    }
+
+    /// The class of a connection, 0 to 7. `[Y24]`
+    pub fn set_class(&mut self, id: ConnectionId, class: u8) {
+        if let Some(session) = self.sessions.get_mut(&id.session) {
+            session.connections.set_class(id.place, class);
+        }
+    }
+
     /// Accepts connections to a port with this configuration, whose sizes of packets and headers the mux sets.
     ///
     /// # Errors

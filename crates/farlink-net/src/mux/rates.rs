@@ -1,6 +1,6 @@
 //! The rate that the connections of a session share, and whose turn it is. `[Y21]`
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use farlink_core::protocol::aerotp::{AerotpConfig, CommonRate};
@@ -19,7 +19,12 @@ pub(super) struct Rates {
     last: usize,
     /// Whether there were connections with a rate each.
     has_others: bool,
+    /// Classes other than the usual one. `[Y24]`
+    classes: BTreeMap<Turn, u8>,
 }
+
+/// Of connections and datagrams to which nobody has given another one. `[Y24]`
+const USUAL_CLASS: u8 = 6;
 
 /// Who wants to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,8 +42,8 @@ struct Turns {
     rate: CommonRate,
     config: AerotpConfig,
     /// Connections that want it, and the one that had it last.
-    waiting: BTreeSet<Turn>,
-    last: Option<Turn>,
+    waiting: BTreeSet<(u8, Turn)>,
+    last: Option<(u8, Turn)>,
     /// Whether it was found closed, and nothing has happened since: a driver that looks again some microseconds later would send packets
     /// one by one.
     is_resting: bool,
@@ -81,15 +86,41 @@ impl Rates {
 
     /// Somebody has something to send.
     pub(super) fn want(&mut self, rate: RateIndex, turn: Turn) {
+        let class = self.class_of(turn);
         let turns = &mut self.rates[rate.0];
-        turns.waiting.insert(turn);
+        turns.waiting.insert((class, turn));
         turns.is_resting = false;
+    }
+
+    fn class_of(&self, turn: Turn) -> u8 {
+        self.classes.get(&turn).copied().unwrap_or(USUAL_CLASS)
+    }
+
+    /// The class of somebody from now on.
+    pub(super) fn set_class(&mut self, turn: Turn, class: u8) {
+        let before = self.class_of(turn);
+        if class == USUAL_CLASS {
+            self.classes.remove(&turn);
+        } else {
+            self.classes.insert(turn, class);
+        }
+        for turns in &mut self.rates {
+            if turns.waiting.remove(&(before, turn)) {
+                turns.waiting.insert((class, turn));
+            }
+        }
+    }
+
+    /// Somebody is there no more.
+    pub(super) fn forget_class(&mut self, turn: Turn) {
+        self.set_class(turn, USUAL_CLASS);
     }
 
     /// And has nothing more to send.
     pub(super) fn want_no_more(&mut self, rate: RateIndex, turn: Turn) {
+        let class = self.class_of(turn);
         let turns = &mut self.rates[rate.0];
-        turns.waiting.remove(&turn);
+        turns.waiting.remove(&(class, turn));
         // The connection, which had nothing to send, has told the rate that nothing waits.
         turns.rate.set_waited_for(!turns.waiting.is_empty());
     }
@@ -105,10 +136,11 @@ impl Rates {
             if *is_resting || !rate.is_open(now) {
                 return None;
             }
-            let behind = last.and_then(|last| waiting.range((Bound::Excluded(last), Bound::Unbounded)).next());
-            let next = *behind.unwrap_or(first);
+            let last_of_class = last.filter(|(class, _)| *class == first.0);
+            let behind = last_of_class.and_then(|last| waiting.range((Bound::Excluded(last), Bound::Unbounded)).next());
+            let next = *behind.filter(|(class, _)| *class == first.0).unwrap_or(first);
             *last = Some(next);
-            Some((RateIndex(index), next))
+            Some((RateIndex(index), next.1))
         });
         self.last = found.map_or(self.last, |(index, _)| index.0);
         found
@@ -146,7 +178,7 @@ impl Rates {
     /// A set rate that the path does not carry, as told to one of the connections. `[P17]`
     pub(super) fn take_lowered(&mut self) -> Option<(Place, u64)> {
         self.rates.iter_mut().find_map(|turns| {
-            let Some(Turn::Connection(place)) = turns.last else { return None };
+            let Some((_, Turn::Connection(place))) = turns.last else { return None };
             Some((place, turns.rate.take_lowered()?))
         })
     }

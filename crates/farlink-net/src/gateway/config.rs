@@ -1,0 +1,570 @@
+//! The configuration of a gateway, a TOML file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use farlink_core::BitRate;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::seal::{PresharedKey, PublicKey};
+use crate::settings::PathSettings;
+use crate::state::StateFolder;
+
+use super::allow::{AllowList, Entry};
+use super::destination::Destination;
+use super::error::GatewayError;
+use super::passwords::Passwords;
+
+/// What a gateway does, checked and with the files that it names.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file.
+    pub path: PathBuf,
+    /// Folder of the own key.
+    pub keys: StateFolder,
+    /// UDP address at which other gateways open sessions; none are taken without it.
+    pub listen: Option<SocketAddr>,
+    /// What packets are like.
+    pub packets: PathSettings,
+    /// Sessions survive a silence of this length.
+    pub patience: Duration,
+    /// Whether destinations are logged.
+    pub log_destinations: bool,
+    /// The other gateways, by name.
+    pub peers: BTreeMap<String, Peer>,
+    /// Where clients are served.
+    pub listeners: Vec<Listener>,
+    /// The first that applies decides.
+    pub rules: Vec<Rule>,
+    /// Bounds.
+    pub limits: Limits,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Another gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its key.
+    pub key: PublicKey,
+    /// Where it is, if this gateway opens connections to it.
+    pub address: Option<SocketAddr>,
+    /// What it may reach through this gateway.
+    pub allow: AllowList,
+}
+
+/// Where clients are served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listener {
+    /// How.
+    pub kind: ListenerKind,
+    /// At which address.
+    pub address: SocketAddr,
+    /// Name of the other gateway.
+    pub to: String,
+    /// Whether a client is answered only when the far gateway has connected.
+    pub wait: bool,
+    /// Who may use it; anybody who reaches it if there are none.
+    pub passwords: Option<Passwords>,
+}
+
+/// How clients are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenerKind {
+    /// Each TCP connection goes to one destination.
+    Forward(Destination),
+    /// SOCKS5, command CONNECT.
+    Socks,
+    /// HTTP, method CONNECT.
+    Http,
+    /// UDP datagrams go to one destination.
+    Udp {
+        /// The destination.
+        destination: Destination,
+        /// A client that sends nothing for so long is forgotten.
+        idle: Duration,
+    },
+}
+
+/// How connections to some destinations are treated.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Destinations, as in an allow-list; names are not resolved for it.
+    #[serde(rename = "destination", deserialize_with = "parsed")]
+    pub entry: Entry,
+    /// 0 to 7; 0 goes first.
+    #[serde(default = "usual_class")]
+    pub class: u8,
+    /// A connection is reset when its data stay under way for longer.
+    #[serde(default)]
+    pub deadline_s: Option<f64>,
+    /// What the connection guarantees. TCP promises every byte, so there is no other one.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// What a connection guarantees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Every byte arrives, in order.
+    #[default]
+    Reliable,
+}
+
+/// How a connection is treated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Treatment {
+    /// Which rule said so.
+    pub rule: Option<usize>,
+    /// 0 to 7; 0 goes first.
+    pub class: u8,
+    /// A connection is reset when its data stay under way for longer.
+    pub deadline: Option<Duration>,
+}
+
+/// Bounds of a gateway.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// TCP connections, those of clients and those to destinations together.
+    pub connections: u32,
+    /// Clients of SOCKS5 and HTTP that have not yet said where to.
+    pub requests: u32,
+    /// How long their request may take, in seconds.
+    pub request_s: f64,
+    /// How long a connection to a destination may take to be made, in seconds.
+    pub connect_s: f64,
+    /// What a connection has under way in each direction at most, in bytes.
+    pub window_bytes: u32,
+    /// Clients of all UDP listeners together.
+    pub udp_clients: u32,
+    /// How long connections may go on after SIGTERM, in seconds.
+    pub drain_s: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 4096,
+            requests: 256,
+            request_s: 10.0,
+            connect_s: 30.0,
+            window_bytes: 1 << 20,
+            udp_clients: 1024,
+            drain_s: 30.0,
+        }
+    }
+}
+
+/// Unmarked traffic (`docs/design/header-translation.md`).
+const USUAL_CLASS: u8 = 6;
+/// By default outages of a quarter of an hour end nothing.
+const USUAL_PATIENCE_S: f64 = 900.0;
+
+const fn usual_class() -> u8 {
+    USUAL_CLASS
+}
+
+/// The file as it is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    keys: Option<PathBuf>,
+    listen: Option<SocketAddr>,
+    #[serde(default)]
+    log_destinations: bool,
+    #[serde(default = "usual_patience_s")]
+    patience_s: f64,
+    #[serde(default)]
+    packets: RawPackets,
+    #[serde(default)]
+    peer: BTreeMap<String, RawPeer>,
+    #[serde(default)]
+    forward: Vec<RawForward>,
+    #[serde(default)]
+    socks: Vec<RawProxy>,
+    #[serde(default)]
+    http: Vec<RawProxy>,
+    #[serde(default)]
+    udp: Vec<RawUdp>,
+    #[serde(default)]
+    rule: Vec<Rule>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    metrics: Option<RawMetrics>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPackets {
+    rate_bps: Option<f64>,
+    longest_bytes: Option<u16>,
+    #[serde(default)]
+    damaged_links: bool,
+    psk_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPeer {
+    #[serde(default, deserialize_with = "parsed_option")]
+    key: Option<PublicKey>,
+    address: Option<SocketAddr>,
+    #[serde(default)]
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawForward {
+    listen: SocketAddr,
+    #[serde(deserialize_with = "parsed")]
+    destination: Destination,
+    to: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProxy {
+    listen: SocketAddr,
+    to: Option<String>,
+    #[serde(default)]
+    wait: bool,
+    passwords: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawUdp {
+    listen: SocketAddr,
+    #[serde(deserialize_with = "parsed")]
+    destination: Destination,
+    to: Option<String>,
+    #[serde(default = "usual_udp_idle_s")]
+    idle_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawMetrics {
+    listen: SocketAddr,
+}
+
+const fn usual_patience_s() -> f64 {
+    USUAL_PATIENCE_S
+}
+
+/// As long as NATs remember UDP at least (RFC 4787, section 4.3).
+const fn usual_udp_idle_s() -> f64 {
+    120.0
+}
+
+fn parsed<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(from: D) -> Result<T, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
+}
+
+fn parsed_option<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    parsed(from).map(Some)
+}
+
+/// Longest configuration that is read.
+const MOST_BYTES: u64 = 4 << 20;
+
+impl Config {
+    /// Reads the configuration, and the files that it names. Relative paths are relative to its folder.
+    ///
+    /// # Errors
+    /// Says what is wrong, where, and what to do.
+    pub fn read(path: &Path) -> Result<Self, GatewayError> {
+        let wrong = |what: String, remedy: &str| GatewayError::config(path, what, remedy);
+        let unreadable =
+            |error: std::io::Error| wrong(format!("cannot be read: {error}"), "give the path of a TOML file");
+        if path.metadata().map_err(unreadable)?.len() > MOST_BYTES {
+            return Err(wrong(format!("has more than {MOST_BYTES} bytes"), "give the path of a TOML file"));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Self::parse(path, &text)
+    }
+
+    /// As [`read`](Self::read), with the text of the file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn parse(path: &Path, text: &str) -> Result<Self, GatewayError> {
+        let raw: Raw = toml::from_str(text).map_err(|error| in_words(path, text, &error))?;
+        let wrong = |what: String, remedy: &str| GatewayError::config(path, what, remedy);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let keys = match &raw.keys {
+            Some(keys) => StateFolder::new(folder.join(keys)),
+            None => StateFolder::usual()?,
+        };
+        let peers = peers(path, &keys, raw.peer)?;
+        let mut listeners = Vec::new();
+        let peer_of = |key: &str, to: Option<String>| peer_of(path, &peers, key, to);
+        for (n, it) in raw.forward.into_iter().enumerate() {
+            let to = peer_of(&format!("forward[{n}].to"), it.to)?;
+            let kind = ListenerKind::Forward(it.destination);
+            listeners.push(Listener { kind, address: it.listen, to, wait: false, passwords: None });
+        }
+        let proxies = raw.socks.into_iter().map(|it| ("socks", ListenerKind::Socks, it));
+        let proxies = proxies.chain(raw.http.into_iter().map(|it| ("http", ListenerKind::Http, it)));
+        for (key, kind, it) in proxies {
+            let to = peer_of(&format!("{key}.to"), it.to)?;
+            let passwords = it.passwords.map(|file| Passwords::read(&folder.join(file))).transpose()?;
+            if passwords.is_none() && !it.listen.ip().is_loopback() {
+                let what = format!("{key}: other machines reach {} without a password", it.listen);
+                return Err(wrong(what, "name a file with passwords, or listen at 127.0.0.1"));
+            }
+            listeners.push(Listener { kind, address: it.listen, to, wait: it.wait, passwords });
+        }
+        for (n, it) in raw.udp.into_iter().enumerate() {
+            let to = peer_of(&format!("udp[{n}].to"), it.to)?;
+            let idle = seconds(path, "udp.idle_s", it.idle_s)?;
+            let kind = ListenerKind::Udp { destination: it.destination, idle };
+            listeners.push(Listener { kind, address: it.listen, to, wait: false, passwords: None });
+        }
+        let mut seen = BTreeSet::new();
+        let is_udp = |it: &Listener| matches!(it.kind, ListenerKind::Udp { .. });
+        if let Some(twice) =
+            listeners.iter().find(|it| it.address.port() != 0 && !seen.insert((is_udp(it), it.address)))
+        {
+            return Err(wrong(
+                format!("two listeners have the address {}", twice.address),
+                "give each a port of its own",
+            ));
+        }
+        if let Some(metrics) = raw.metrics.as_ref().filter(|it| !it.listen.ip().is_loopback()) {
+            let what = format!("metrics.listen: other machines reach {}", metrics.listen);
+            return Err(wrong(what, "listen at 127.0.0.1, from where an agent or a forward fetches the metrics"));
+        }
+        if raw.listen.is_none() && peers.values().all(|peer| peer.address.is_none()) {
+            let what = "no gateway opens a session with this one, nor this one with another".to_owned();
+            return Err(wrong(what, "give `listen`, a UDP address, or the `address` of a peer"));
+        }
+        for (n, rule) in raw.rule.iter().enumerate() {
+            if rule.class > 7 {
+                return Err(wrong(
+                    format!("rule[{n}].class: {} is no class", rule.class),
+                    "give 0 to 7, where 0 goes first",
+                ));
+            }
+            if let Some(deadline_s) = rule.deadline_s {
+                seconds(path, &format!("rule[{n}].deadline_s"), deadline_s)?;
+            }
+        }
+        raw.limits.check(path)?;
+        Ok(Config {
+            path: path.to_owned(),
+            keys,
+            listen: raw.listen,
+            packets: raw.packets.settings(path, folder)?,
+            patience: seconds(path, "patience_s", raw.patience_s)?,
+            log_destinations: raw.log_destinations,
+            peers,
+            listeners,
+            rules: raw.rule,
+            limits: raw.limits,
+            metrics: raw.metrics.map(|it| it.listen),
+        })
+    }
+
+    /// The peer with a key.
+    pub fn peer_of_key(&self, key: &PublicKey) -> Option<(&str, &Peer)> {
+        self.peers.iter().find(|(_, peer)| peer.key == *key).map(|(name, peer)| (name.as_str(), peer))
+    }
+
+    /// What it does, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.push(match self.listen {
+            Some(address) => format!("sessions of {} are taken at {address} (UDP)", self.names()),
+            None => format!("no sessions are taken; this gateway opens them to {}", self.names()),
+        });
+        for listener in &self.listeners {
+            let Listener { address, to, passwords, .. } = listener;
+            let who = if passwords.is_some() { ", with a password" } else { "" };
+            lines.push(match &listener.kind {
+                ListenerKind::Forward(destination) => format!("{address} leads to {destination}, through {to}"),
+                ListenerKind::Socks => format!("{address} is SOCKS5, through {to}{who}"),
+                ListenerKind::Http => format!("{address} is HTTP CONNECT, through {to}{who}"),
+                ListenerKind::Udp { destination, .. } => {
+                    format!("{address} (UDP) leads to {destination}, through {to}")
+                }
+            });
+        }
+        for (name, peer) in &self.peers {
+            let entries: Vec<String> = peer.allow.entries().map(ToString::to_string).collect();
+            let reached = if entries.is_empty() { "nothing".to_owned() } else { entries.join(", ") };
+            lines.push(format!("{name} reaches {reached} through this gateway"));
+        }
+        let mib = self.limits.most_bytes().div_ceil(1 << 20);
+        lines.push(format!("up to {} connections, whose data take {mib} MiB at most", self.limits.connections));
+        lines
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.peers.keys().map(String::as_str).collect();
+        if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+    }
+
+    /// The first key that differs among those that cannot change while a gateway runs.
+    pub(super) fn differs_for_good(&self, other: &Self) -> Option<&'static str> {
+        let (packets, limits) = (&self.packets, &self.limits);
+        [
+            ("keys", self.keys == other.keys),
+            ("listen", self.listen == other.listen),
+            ("patience_s", self.patience == other.patience),
+            ("packets.rate_bps", packets.rate == other.packets.rate),
+            ("packets.longest_bytes", packets.packet_bytes == other.packets.packet_bytes),
+            ("packets.damaged_links", packets.damaged_links == other.packets.damaged_links),
+            ("metrics.listen", self.metrics == other.metrics),
+            ("limits.connections", limits.connections == other.limits.connections),
+            ("limits.requests", limits.requests == other.limits.requests),
+            ("limits.window_bytes", limits.window_bytes == other.limits.window_bytes),
+        ]
+        .into_iter()
+        .find_map(|(key, is_same)| (!is_same).then_some(key))
+    }
+
+    /// How a connection to a destination is treated.
+    pub fn treatment(&self, destination: &Destination) -> Treatment {
+        let found = self.rules.iter().enumerate().find(|(_, rule)| rule.entry.names(destination));
+        let Some((index, rule)) = found else {
+            return Treatment { rule: None, class: USUAL_CLASS, deadline: None };
+        };
+        Treatment { rule: Some(index), class: rule.class, deadline: rule.deadline_s.map(Duration::from_secs_f64) }
+    }
+}
+
+impl Limits {
+    fn check(&self, path: &Path) -> Result<(), GatewayError> {
+        for (key, value, range) in [
+            ("connections", self.connections, 1..=MOST_CONNECTIONS),
+            ("requests", self.requests, 1..=MOST_CONNECTIONS),
+            ("window_bytes", self.window_bytes, 1 << 14..=1 << 30),
+            ("udp_clients", self.udp_clients, 1..=1 << 16),
+        ] {
+            if !range.contains(&value) {
+                let what = format!("limits.{key}: {value} is not within {} and {}", range.start(), range.end());
+                return Err(GatewayError::config(path, what, "give a number within these"));
+            }
+        }
+        for (key, value) in [("request_s", self.request_s), ("connect_s", self.connect_s), ("drain_s", self.drain_s)] {
+            seconds(path, &format!("limits.{key}"), value)?;
+        }
+        Ok(())
+    }
+
+    /// Most memory that the data of all connections take, in bytes: under way and unread in both directions, and what is written ahead.
+    pub fn most_bytes(&self) -> u64 {
+        let each = 2 * u64::from(self.window_bytes) + crate::io::UNSENT_BYTES + 64 * 1024;
+        u64::from(self.connections) * each
+    }
+}
+
+/// More connections than a session has ports.
+const MOST_CONNECTIONS: u32 = 65_536;
+
+impl RawPackets {
+    fn settings(&self, path: &Path, folder: &Path) -> Result<PathSettings, GatewayError> {
+        let rate = self.rate_bps.map(BitRate::new).transpose().map_err(|error| {
+            GatewayError::config(path, format!("packets.rate_bps: {error}"), "give it in bit/s, for example 10e6")
+        })?;
+        let shared = match &self.psk_file {
+            None => PresharedKey::default(),
+            Some(file) => super::passwords::read_secret(&folder.join(file))?.trim().parse().map_err(|error| {
+                let remedy = "it has 32 random bytes in base64, as of: head -c 32 /dev/urandom | base64";
+                GatewayError::config(path, format!("packets.psk_file: {error}"), remedy)
+            })?,
+        };
+        let packet_bytes = self.longest_bytes.unwrap_or(1500);
+        if !(1200..=9000).contains(&packet_bytes) {
+            let what = format!("packets.longest_bytes: {packet_bytes} is not within 1200 and 9000");
+            return Err(GatewayError::config(path, what, "give 1500 for Ethernet, 9000 for jumbo frames"));
+        }
+        Ok(PathSettings { rate, shared, packet_bytes, damaged_links: self.damaged_links })
+    }
+}
+
+fn peers(
+    path: &Path,
+    keys: &StateFolder,
+    raw: BTreeMap<String, RawPeer>,
+) -> Result<BTreeMap<String, Peer>, GatewayError> {
+    let trusted = if raw.values().any(|peer| peer.key.is_none()) { keys.trusted()? } else { Default::default() };
+    let mut peers: BTreeMap<String, Peer> = BTreeMap::new();
+    for (name, peer) in raw {
+        let Some(key) = peer.key.or_else(|| trusted.key(&name)) else {
+            let what = format!("peer.{name}: its key is not known");
+            return Err(GatewayError::config(path, what, format!("give `key`, or: farlink trust KEY {name}")));
+        };
+        if let Some((other, _)) = peers.iter().find(|(_, other)| other.key == key) {
+            let what = format!("peer.{name} has the key of peer.{other}");
+            return Err(GatewayError::config(path, what, "give each peer once"));
+        }
+        let allow = AllowList::parse(peer.allow.iter().map(String::as_str))
+            .map_err(|error| error.with_place(&format!("peer.{name}.allow")))
+            .map_err(|error| GatewayError::config(path, error.what(), error.remedy()))?;
+        peers.insert(name, Peer { key, address: peer.address, allow });
+    }
+    Ok(peers)
+}
+
+/// The gateway that a listener leads to: the only one with an address if none is named.
+fn peer_of(path: &Path, peers: &BTreeMap<String, Peer>, key: &str, to: Option<String>) -> Result<String, GatewayError> {
+    let mut reachable = peers.iter().filter(|(_, peer)| peer.address.is_some()).map(|(name, _)| name);
+    match to {
+        Some(to) if peers.get(&to).is_some_and(|peer| peer.address.is_some()) => Ok(to),
+        Some(to) if peers.contains_key(&to) => {
+            let what = format!("{key}: the peer {to:?} has no address");
+            Err(GatewayError::config(path, what, format!("give peer.{to}.address, as 192.0.2.1:47470")))
+        }
+        Some(to) => {
+            let known: Vec<&str> = reachable.map(String::as_str).collect();
+            let remedy = format!("give one of: {}", known.join(", "));
+            Err(GatewayError::config(path, format!("{key}: there is no peer {to:?}"), remedy))
+        }
+        None => match (reachable.next(), reachable.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            (None, _) => {
+                let what = format!("{key}: there is no peer with an address");
+                Err(GatewayError::config(path, what, "add [peer.NAME] with `address`"))
+            }
+            _ => Err(GatewayError::config(path, format!("{key} is missing, and there are several peers"), "name one")),
+        },
+    }
+}
+
+fn seconds(path: &Path, key: &str, value: f64) -> Result<Duration, GatewayError> {
+    let valid = (0.001..=1e7).contains(&value).then(|| Duration::from_secs_f64(value));
+    valid.ok_or_else(|| GatewayError::config(path, format!("{key}: {value} s cannot be"), "give seconds, 0.001 to 1e7"))
+}
+
+/// An error of the file, with its line and the nearest known key.
+fn in_words(path: &Path, text: &str, error: &toml::de::Error) -> GatewayError {
+    let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+    let message = error.message().replace('\n', " ");
+    let (message, own_remedy) = match message.rsplit_once("; ") {
+        Some((what, remedy)) => (what.to_owned(), Some(remedy.to_owned())),
+        None => (message, None),
+    };
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let near = quoted.split_first().filter(|_| message.starts_with("unknown")).and_then(|(given, known)| {
+        let near = known.iter().map(|name| (strsim::jaro_winkler(given, name), name));
+        near.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| *name)
+    });
+    let remedy = match (own_remedy, near) {
+        (Some(own), _) => own,
+        (None, Some(near)) => format!("did you mean `{near}`?"),
+        _ => "docs/guides/gateway.md has an example with all keys".to_owned(),
+    };
+    GatewayError::config(path, format!("line {line}: {message}"), remedy)
+}

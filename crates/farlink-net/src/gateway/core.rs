@@ -1,0 +1,223 @@
+//! What all tasks of a gateway share.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use farlink_core::protocol::aerotp::AcceptorLimits;
+use farlink_core::units::Count;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::io::{Connection, Endpoint};
+use crate::mux::Trust;
+use crate::settings::{own_address, set_patience};
+
+use super::config::{Config, Treatment};
+use super::destination::Destination;
+use super::error::GatewayError;
+use super::frame::{Frame, Open};
+use super::metrics::{Metrics, Present};
+use super::tunnel::{self, End, FromPeer};
+use super::udp::Flows;
+
+/// The port of connections within a session; files have 1, streams 2. `[T1]`
+const PORT: u16 = 3;
+/// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
+const FIRST_DATA: Duration = Duration::from_millis(2);
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) endpoint: Endpoint,
+    pub(super) metrics: Metrics,
+    pub(super) flows: Flows,
+    config: RwLock<Arc<Config>>,
+    /// Free places of connections.
+    places: Arc<Semaphore>,
+    /// Free places of requests of clients.
+    pub(super) requests: Arc<Semaphore>,
+    is_draining: AtomicBool,
+}
+
+/// A connection between gateways that was not asked for yet.
+pub(super) struct Opening {
+    pub(super) peer: Connection,
+    pub(super) destination: Destination,
+    pub(super) treatment: Treatment,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Core {
+    pub(super) fn start(config: Config) -> Result<Self, GatewayError> {
+        let trust = Trust::Keys(config.peers.values().map(|peer| peer.key).collect());
+        let mut of_endpoint = config.packets.endpoint(&config.keys, trust)?;
+        set_patience(&mut of_endpoint.connection, config.patience);
+        let window = Count::new(f64::from(config.limits.window_bytes));
+        of_endpoint.connection.receive_buffer_bytes = Some(window.expect("limits are checked"));
+        let endpoint = match config.listen {
+            Some(address) => Endpoint::bind(address, of_endpoint, Box::new(config.keys.counters_to_answer()?))?,
+            None => {
+                let first = config.peers.values().find_map(|peer| peer.address);
+                let address = first.map_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)), own_address);
+                Endpoint::bind(address, of_endpoint, Box::new(config.keys.counters_to_send()?))?
+            }
+        };
+        // Those that have ended are kept for a while as well.
+        let connections = 4 * config.limits.connections as usize;
+        endpoint.listen(PORT, AcceptorLimits { half_open: connections, connections })?;
+        Ok(Core {
+            endpoint,
+            metrics: Metrics::default(),
+            flows: Flows::default(),
+            places: Arc::new(Semaphore::new(config.limits.connections as usize)),
+            requests: Arc::new(Semaphore::new(config.limits.requests as usize)),
+            config: RwLock::new(Arc::new(config)),
+            is_draining: AtomicBool::new(false),
+        })
+    }
+
+    /// The configuration now.
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on another configuration. Connections that there are go on.
+    pub(super) fn set_config(&self, config: Config) {
+        self.endpoint.set_trust(Trust::Keys(config.peers.values().map(|peer| peer.key).collect()));
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+    }
+
+    /// From now on no connection is taken or made.
+    pub(super) fn begin_draining(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until there is no connection.
+    pub(super) async fn drained(&self) {
+        let all = self.config().limits.connections;
+        let _ = self.places.acquire_many(all).await;
+    }
+
+    /// A place for a connection, if there is one.
+    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let place = self.places.clone().try_acquire_owned().ok();
+        place.filter(|_| !self.is_draining.load(Ordering::Relaxed))
+    }
+
+    /// Prepares a connection to a destination behind another gateway.
+    pub(super) fn open(&self, to: &str, destination: Destination, place: OwnedSemaphorePermit) -> Option<Opening> {
+        let config = self.config();
+        let peer = config.peers.get(to)?;
+        let treatment = config.treatment(&destination);
+        let opened = self.endpoint.connect(&peer.key, peer.address?, PORT);
+        let peer = opened.inspect_err(|error| tracing::warn!(%error, to, "no connection to the other gateway")).ok()?;
+        peer.set_class(treatment.class);
+        Some(Opening { peer, destination, treatment, _place: place })
+    }
+
+    /// What a log says of a destination.
+    pub(super) fn shown(&self, destination: &Destination) -> String {
+        if self.config().log_destinations { destination.to_string() } else { "-".to_owned() }
+    }
+
+    /// Carries a connection of either side to its end.
+    pub(super) async fn carry(
+        &self,
+        tcp: TcpStream,
+        from_peer: FromPeer<Connection>,
+        destination: &Destination,
+        deadline: Option<Duration>,
+    ) {
+        let _present = Present::of(&self.metrics.connections);
+        let end = tunnel::carry(tcp, from_peer, deadline, &self.metrics).await;
+        let count = match end {
+            End::Orderly => &self.metrics.ended_total,
+            End::Reset | End::ResetByPeer | End::Late => &self.metrics.reset_total,
+            End::Refused(_) => &self.metrics.failed_total,
+            End::Lost(_) => &self.metrics.lost_total,
+        };
+        count.add(1);
+        let destination = self.shown(destination);
+        match end {
+            End::Lost(error) => tracing::warn!(destination, %error, "a connection was lost"),
+            End::Refused(why) => tracing::info!(destination, why = why.text(), "a connection was refused"),
+            end => tracing::info!(destination, ?end, "a connection has ended"),
+        }
+    }
+}
+
+impl Opening {
+    fn request(&self) -> bytes::BytesMut {
+        Frame::Open(Open { destination: self.destination.clone(), class: self.treatment.class }).to_bytes()
+    }
+
+    /// Asks for the connection and carries it; `first` was read from TCP already.
+    pub(super) async fn carry(mut self, core: &Core, tcp: TcpStream, first: &[u8]) {
+        if tunnel::prepare(&tcp).is_err() {
+            return; // the client is gone
+        }
+        let mut asked = self.request();
+        for piece in first.chunks(super::frame::MOST_CONTENT) {
+            Frame::Data(bytes::Bytes::copy_from_slice(piece)).put(&mut asked);
+        }
+        if first.is_empty()
+            && let Ok(Ok(())) = tokio::time::timeout(FIRST_DATA, tcp.readable()).await
+            && let Ok(Some(data)) = tunnel::read_frame(&tcp)
+            && data.len() > super::frame::HEADER_BYTES
+        {
+            core.metrics.sent_bytes_total.add((data.len() - super::frame::HEADER_BYTES) as u64);
+            asked.unsplit(data);
+        }
+        core.metrics.sent_bytes_total.add(first.len() as u64);
+        if let Err(error) = self.peer.write_all(&asked).await {
+            core.metrics.lost_total.add(1);
+            tracing::warn!(%error, "no connection to the other gateway");
+            return;
+        }
+        let Opening { peer, destination, treatment, _place } = self;
+        core.carry(tcp, FromPeer::new(peer), &destination, treatment.deadline).await;
+    }
+
+    /// Asks for the connection and waits for the answer.
+    pub(super) async fn ask(mut self) -> Result<Asked, super::frame::Refusal> {
+        use super::frame::Refusal;
+        let asked = self.request();
+        self.peer.write_all(&asked).await.map_err(|_| Refusal::HostUnreachable)?;
+        let Opening { peer, destination, treatment, _place } = self;
+        let mut from_peer = FromPeer::new(peer);
+        match from_peer.next().await {
+            Ok(Frame::Opened) => Ok(Asked { from_peer, destination, treatment, _place }),
+            Ok(Frame::Refused(why)) => Err(why),
+            Ok(_) => Err(Refusal::Other),
+            Err(_) => Err(Refusal::HostUnreachable),
+        }
+    }
+}
+
+/// A connection between gateways that leads to its destination.
+pub(super) struct Asked {
+    from_peer: FromPeer<Connection>,
+    destination: Destination,
+    treatment: Treatment,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Asked {
+    /// Carries it; `first` was read from TCP already.
+    pub(super) async fn carry(mut self, core: &Core, tcp: TcpStream, first: &[u8]) {
+        if tunnel::prepare(&tcp).is_err() {
+            return; // the client is gone
+        }
+        for piece in first.chunks(super::frame::MOST_CONTENT) {
+            let data = Frame::Data(bytes::Bytes::copy_from_slice(piece)).to_bytes();
+            if self.from_peer.get_mut().write_all(&data).await.is_err() {
+                return;
+            }
+        }
+        core.metrics.sent_bytes_total.add(first.len() as u64);
+        let Asked { from_peer, destination, treatment, _place } = self;
+        core.carry(tcp, from_peer, &destination, treatment.deadline).await;
+    }
+}

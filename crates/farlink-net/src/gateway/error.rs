@@ -1,0 +1,70 @@
+//! Why a gateway does not run.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use farlink_core::ConfigError;
+
+use crate::io::BindError;
+use crate::remedy::remedy_of_shortage;
+use crate::state::StateError;
+
+/// Why a gateway does not run. The text says what is wrong and what to do, with "; " between.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// The configuration is wrong.
+    #[error("{}: {what}; {remedy}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A file of this host cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// There is no UDP socket.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// A setting of the connections is refused.
+    #[error(transparent)]
+    Setting(#[from] ConfigError),
+    /// There is no socket for clients.
+    #[error("cannot listen at {address}: {error}; {}", remedy_of_listening(.error))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The UDP socket cannot be used any more.
+    #[error("the socket cannot be used any more; look for what closed the network, and start the gateway again")]
+    SocketFailed,
+}
+
+impl GatewayError {
+    pub(super) fn config(path: &Path, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        GatewayError::Config { path: path.to_owned(), what: what.into(), remedy: remedy.into() }
+    }
+
+    /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            GatewayError::SocketFailed => 1,
+            _ => 2,
+        }
+    }
+}
+
+fn remedy_of_listening(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "stop the program that has this port, or choose another port",
+        io::ErrorKind::PermissionDenied => "choose a port above 1023, or give the gateway CAP_NET_BIND_SERVICE",
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
+        _ => remedy_of_shortage(error).unwrap_or("choose another address or port"),
+    }
+}

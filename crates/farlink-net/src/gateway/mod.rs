@@ -1,0 +1,40 @@
+//! Gateways: TCP and UDP of applications that know nothing of it, over sealed sessions between two hosts.
+//!
+//! `docs/gateway-protocol.md` says what stands in the streams between gateways, `[T1]` and so on; `docs/design/gateway-service.md` why.
+//!
+//! | part | task |
+//! |---|---|
+//! | [`Config`] | the TOML file, checked; `allow` and `special` decide what a peer may reach |
+//! | `frame` | what stands in a stream between gateways |
+//! | `near`, `socks`, `http`, `udp` | clients: which connection they want |
+//! | `far` | destinations: resolved, checked, connected |
+//! | `tunnel` | carries one TCP connection, with its ends and resets |
+//! | [`run`] | all of it together: starts whole, reloads, drains |
+
+mod allow;
+mod check;
+mod config;
+mod core;
+mod destination;
+mod error;
+mod far;
+mod frame;
+mod http;
+mod metrics;
+mod near;
+mod passwords;
+mod service;
+mod socks;
+mod special;
+mod tunnel;
+mod udp;
+
+pub use allow::{AllowList, Entry, NoEntry};
+pub use check::{Verdict, check};
+pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Rule, Treatment};
+pub use destination::{Destination, Host, NoDestination};
+pub use error::GatewayError;
+pub use frame::{Frame, Frames, Malformed, Open, Refusal};
+pub use metrics::{Count, Metrics};
+pub use passwords::Passwords;
+pub use service::{Control, Event, run};

@@ -1,0 +1,234 @@
+//! UDP forwards: each datagram of a client is a datagram of the session. `[T11]`
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+use crate::seal::PublicKey;
+
+use super::allow::AllowList;
+use super::config::{Listener, ListenerKind};
+use super::core::Core;
+use super::destination::Destination;
+use super::far;
+use super::frame::{put_destination, take_destination};
+
+/// The port of datagrams within a session.
+pub(super) const PORT: u16 = 3;
+const TO_DESTINATION: u8 = 0;
+const TO_CLIENT: u8 = 1;
+/// Longest datagram of UDP.
+const LONGEST: usize = 65_535;
+/// Datagrams that wait while the destination of a flow is resolved.
+const WAITING: usize = 64;
+/// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
+const FAR_IDLE: Duration = Duration::from_secs(120);
+
+/// Clients and destinations of datagrams.
+#[derive(Debug, Default)]
+pub(super) struct Flows(Mutex<Tables>);
+
+#[derive(Debug, Default)]
+struct Tables {
+    next: u32,
+    clients: HashMap<u32, Client>,
+    of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
+    destinations: HashMap<(PublicKey, u32), mpsc::Sender<Bytes>>,
+}
+
+/// A client of this gateway.
+#[derive(Debug)]
+struct Client {
+    socket: Arc<UdpSocket>,
+    address: SocketAddr,
+    to: PublicKey,
+    used: Instant,
+    idle: Duration,
+}
+
+/// Serves the clients of a listener until it is aborted.
+pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<UdpSocket>) {
+    let ListenerKind::Udp { destination, idle } = &listener.kind else { return };
+    let mut buffer = vec![0; LONGEST].into_boxed_slice();
+    loop {
+        let Ok((bytes, client)) = socket.recv_from(&mut buffer).await else {
+            // As of a client that is gone; of a socket that is broken, each call would fail.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            continue;
+        };
+        let sent = send_on(&core, &listener, destination, *idle, &socket, client, &buffer[..bytes]);
+        let count =
+            if sent.is_some() { &core.metrics.sent_datagrams_total } else { &core.metrics.dropped_datagrams_total };
+        count.add(1);
+    }
+}
+
+fn send_on(
+    core: &Core,
+    listener: &Listener,
+    destination: &Destination,
+    idle: Duration,
+    socket: &Arc<UdpSocket>,
+    client: SocketAddr,
+    data: &[u8],
+) -> Option<()> {
+    let config = core.config();
+    let peer = config.peers.get(&listener.to)?;
+    let flow = core.flows.of_client(socket, client, peer.key, idle, config.limits.udp_clients as usize)?;
+    let mut datagram = BytesMut::with_capacity(data.len() + 300);
+    datagram.put_u8(TO_DESTINATION);
+    datagram.put_u32(flow);
+    put_destination(destination, &mut datagram);
+    datagram.put_slice(data);
+    core.endpoint.send_datagram(&peer.key, peer.address?, PORT, datagram.freeze()).ok()
+}
+
+/// Takes the datagrams of other gateways until the socket fails.
+pub(super) async fn take(core: Arc<Core>) {
+    core.endpoint.listen_datagrams(PORT);
+    while let Some(arrived) = core.endpoint.receive_datagram().await {
+        let mut data = arrived.data;
+        let taken = match (data.try_get_u8(), data.try_get_u32()) {
+            (Ok(TO_CLIENT), Ok(flow)) => core.flows.to_client(&arrived.peer, flow, &data),
+            (Ok(TO_DESTINATION), Ok(flow)) => to_destination(&core, arrived.peer, arrived.route.remote, flow, data),
+            _ => None,
+        };
+        let count = if taken.is_some() {
+            &core.metrics.received_datagrams_total
+        } else {
+            &core.metrics.dropped_datagrams_total
+        };
+        count.add(1);
+    }
+}
+
+fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, mut data: Bytes) -> Option<()> {
+    let destination = take_destination(&mut data)?;
+    let config = core.config();
+    let allow = config.peer_of_key(&peer)?.1.allow.clone();
+    let most = config.limits.udp_clients as usize;
+    let queue = match core.flows.lock().destinations.entry((peer, flow)) {
+        std::collections::hash_map::Entry::Occupied(known) => known.get().clone(),
+        std::collections::hash_map::Entry::Vacant(place) => {
+            let (queue, waiting) = mpsc::channel(WAITING);
+            place.insert(queue.clone());
+            let core = core.clone();
+            tokio::spawn(async move {
+                let _ = carry(&core, peer, at, flow, &destination, &allow, waiting).await;
+                core.flows.lock().destinations.remove(&(peer, flow));
+            });
+            queue
+        }
+    };
+    let is_full = core.flows.lock().destinations.len() > most;
+    if is_full {
+        core.flows.lock().destinations.remove(&(peer, flow));
+        return None;
+    }
+    queue.try_send(data).ok()
+}
+
+/// Carries the datagrams of one flow between the session and its destination.
+async fn carry(
+    core: &Core,
+    peer: PublicKey,
+    at: SocketAddr,
+    flow: u32,
+    destination: &Destination,
+    allow: &AllowList,
+    mut waiting: mpsc::Receiver<Bytes>,
+) -> Option<()> {
+    let within = Duration::from_secs_f64(core.config().limits.connect_s);
+    let resolved = timeout(within, far::resolve(destination, allow)).await.ok();
+    let address = match resolved? {
+        Ok(addresses) => addresses[0],
+        Err(why) => {
+            core.metrics.not_allowed_total.add(1);
+            tracing::info!(destination = core.shown(destination), why = why.text(), "datagrams are dropped");
+            // Those that follow are dropped without being resolved again and again.
+            let _ = timeout(FAR_IDLE, async { while waiting.recv().await.is_some() {} }).await;
+            return None;
+        }
+    };
+    let any: SocketAddr =
+        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = UdpSocket::bind(any).await.ok()?;
+    // From nobody else anything is taken.
+    socket.connect(address).await.ok()?;
+    let mut buffer = vec![0; LONGEST].into_boxed_slice();
+    loop {
+        let next = async {
+            tokio::select! {
+                data = waiting.recv() => Some(data),
+                Ok(bytes) = socket.recv(&mut buffer) => {
+                    let mut datagram = BytesMut::with_capacity(5 + bytes);
+                    datagram.put_u8(TO_CLIENT);
+                    datagram.put_u32(flow);
+                    datagram.put_slice(&buffer[..bytes]);
+                    let sent = core.endpoint.send_datagram(&peer, at, PORT, datagram.freeze());
+                    let count = if sent.is_ok() { &core.metrics.sent_datagrams_total } else { &core.metrics.dropped_datagrams_total };
+                    count.add(1);
+                    None
+                }
+            }
+        };
+        match timeout(FAR_IDLE, next).await {
+            Ok(Some(Some(data))) => drop(socket.send(&data).await),
+            Ok(None) => {}
+            Err(_) | Ok(Some(None)) => return None,
+        }
+    }
+}
+
+impl Flows {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tables> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The flow of a client; `None` if there are too many.
+    fn of_client(
+        &self,
+        socket: &Arc<UdpSocket>,
+        address: SocketAddr,
+        to: PublicKey,
+        idle: Duration,
+        most: usize,
+    ) -> Option<u32> {
+        let at = socket.local_addr().ok()?;
+        let used = Instant::now();
+        let tables = &mut *self.lock();
+        if let Some(&flow) = tables.of_clients.get(&(at, address))
+            && let Some(client) = tables.clients.get_mut(&flow)
+            && client.to == to
+        {
+            client.used = used;
+            return Some(flow);
+        }
+        if tables.clients.len() >= most {
+            let Tables { clients, of_clients, .. } = tables;
+            clients.retain(|_, client| used - client.used < client.idle);
+            of_clients.retain(|_, flow| clients.contains_key(flow));
+            if clients.len() >= most {
+                return None;
+            }
+        }
+        let flow = tables.next;
+        tables.next = flow.wrapping_add(1);
+        tables.clients.insert(flow, Client { socket: socket.clone(), address, to, used, idle });
+        tables.of_clients.insert((at, address), flow);
+        Some(flow)
+    }
+
+    fn to_client(&self, peer: &PublicKey, flow: u32, data: &[u8]) -> Option<()> {
+        let tables = &mut *self.lock();
+        let client = tables.clients.get_mut(&flow).filter(|client| client.to == *peer)?;
+        client.used = Instant::now();
+        client.socket.try_send_to(data, client.address).ok().map(drop)
+    }
+}

@@ -1,0 +1,225 @@
+"""`farlink gateway` as a user types it: the commands of its guide, curl, signals, refusals."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import ROOT, Command, assert_refused
+
+GUIDE = ROOT / "docs" / "guides" / "gateway.md"
+UNIT = ROOT / "docs" / "guides" / "farlink-gateway@.service"
+Start = Callable[..., tuple[subprocess.Popen[str], list[str]]]
+
+
+@pytest.fixture
+def hosts(farlink: Command, tmp_path: Path) -> Path:
+    """A folder with the keys of two hosts, `office` and `hub`, that know each other."""
+    keys = {name: farlink("keygen", "--keys", name).stdout.strip() for name in ("office", "hub")}
+    assert farlink("trust", keys["hub"], "hub", "--keys", "office").returncode == 0
+    assert farlink("trust", keys["office"], "office", "--keys", "hub").returncode == 0
+    return tmp_path
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start `farlink gateway` with arguments; gives the process and its addresses, that of sessions first."""
+    processes = []
+
+    def started(*arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
+        command = [sys.executable, "-m", "farlink.cli", "gateway", *arguments]
+        # Warnings of short buffers depend on the machine.
+        environment = {**os.environ, "FARLINK_LOG": "error"}
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stderr is not None
+        while not (said := process.stderr.readline()).startswith("sessions at "):
+            assert said, process.wait()
+        return process, re.findall(r"[\d.]+:\d+", said)
+
+    yield started
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """Address of a web server that answers with 100,000 bytes."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # noqa: N802
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            self.wfile.write(b"x" * 100_000)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{httpd.server_address[1]}"
+        httpd.shutdown()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def curl(*arguments: str) -> bytes:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    # Variables of the environment may name other proxies.
+    environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+    done = subprocess.run(["curl", "-sS", "--max-time", "20", *arguments], capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_guide(farlink, hosts, start, server):
+    hub, office, passwords = (text for text in blocks("toml"))
+    # The machine of the test stands for both, and for the destination.
+    port = server.rpartition(":")[2]
+    hub = hub.replace("192.0.2.1:47470", "127.0.0.1:0").replace('"10.7.0.0/16:22"', f'"10.7.0.0/16:22", "127.0.0.1:{port}"')
+    (hosts / "hub.toml").write_text('keys = "hub"\n' + hub)
+    typed = [line.partition("$ ") for block in blocks("console") for line in block.splitlines()]
+    commands = {(host, words.partition("#")[0].strip()) for host, _, words in typed}
+    assert ("hub", "farlink gateway hub.toml") in commands
+    assert ("office", "farlink gateway office.toml") in commands
+
+    _, [sessions, *_] = start("hub.toml")
+    text = office.replace("192.0.2.1:47470", sessions).replace("10.7.1.2:22", server)
+    text = re.sub(r"127\.0\.0\.1:(1080|3128|2222)", "127.0.0.1:0", text)
+    (hosts / "office.toml").write_text('keys = "office"\n' + text)
+    _, [_, forward, socks, proxy] = start("office.toml")
+
+    assert len(curl(f"http://{forward}/")) == 100_000
+    assert len(curl("--proxy", f"socks5h://{socks}", f"http://{server}/")) == 100_000
+    assert len(curl("--proxy", f"http://{proxy}", "--proxytunnel", f"http://{server}/")) == 100_000
+
+    for host, command in sorted(commands):
+        words = command.split()
+        if words[:3] == ["farlink", "gateway", "check"]:
+            done = farlink(*words[1:])
+            assert done.returncode == 0, done.stderr
+            assert done.stdout.count("\n") >= 2, command
+            assert host in ("hub", "office")
+    assert "office may reach it through this gateway" in farlink("gateway", "check", "hub.toml", "10.7.1.2:22").stdout
+    assert "class 1" in farlink("gateway", "check", "office.toml", "10.7.1.2:22").stdout
+
+    (hosts / "passwords").write_text("ann:open sesame\n")
+    (hosts / "passwords").chmod(0o600)
+    with_password = (hosts / "office.toml").read_text() + passwords.replace("10.1.0.1:1080", "0.0.0.0:0")
+    (hosts / "passwords.toml").write_text(with_password)
+    assert "with a password" in farlink("gateway", "check", "passwords.toml").stdout
+
+
+def test_a_reload_keeps_connections_and_a_signal_drains(hosts, start, server):
+    port = server.rpartition(":")[2]
+    (hosts / "hub.toml").write_text(f'keys = "hub"\nlisten = "127.0.0.1:0"\n[peer.office]\nallow = ["127.0.0.1:{port}"]\n')
+    hub, [sessions, *_] = start("hub.toml")
+    text = f'keys = "office"\n[peer.hub]\naddress = "{sessions}"\n[[forward]]\nlisten = "127.0.0.1:0"\n'
+    (hosts / "office.toml").write_text(f'{text}destination = "{server}"\n')
+    office, [_, forward] = start("office.toml", "--log", "info", "--log-json")
+    address, _, port = forward.partition(":")
+    with socket.create_connection((address, int(port)), timeout=20) as client:
+        client.sendall(b"GET / HTTP/1.0\r\n")
+
+        office.send_signal(signal.SIGHUP)
+        assert office.stderr.readline() == "reloaded\n"
+        (hosts / "hub.toml").write_text("listen = 5\n")
+        hub.send_signal(signal.SIGHUP)
+        said = hub.stderr.readline()
+        assert said.startswith("the configuration before stays in force: hub.toml: line 1: "), said
+
+        office.terminate()
+        assert office.stderr.readline() == "draining\n"
+        client.sendall(b"\r\n")
+        arrived = b""
+        while piece := client.recv(65536):
+            arrived += piece
+        assert len(arrived) > 100_000
+    assert office.wait(20) == 0
+    lines = [json.loads(line) for line in office.stderr.read().splitlines()]
+    assert any(line["fields"].get("message") == "a connection has ended" for line in lines), lines
+    assert server not in json.dumps(lines), "destinations are logged only on request"
+
+
+def test_both_ends_are_reset_when_a_gateway_is_killed(hosts, start):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        (hosts / "hub.toml").write_text(f'keys = "hub"\nlisten = "127.0.0.1:0"\n[peer.office]\nallow = ["127.0.0.1:{port}"]\n')
+        hub, [sessions, *_] = start("hub.toml")
+        text = f'keys = "office"\n[peer.hub]\naddress = "{sessions}"\n[[forward]]\nlisten = "127.0.0.1:0"\n'
+        (hosts / "office.toml").write_text(f'{text}destination = "127.0.0.1:{port}"\n')
+        office, [_, forward] = start("office.toml")
+        address, _, port = forward.partition(":")
+        with socket.create_connection((address, int(port)), timeout=20) as client:
+            client.sendall(b"x")
+            served, _ = listener.accept()
+            with served:
+                assert served.recv(1) == b"x"
+                for gateway, end in ((office, client), (hub, served)):
+                    gateway.kill()
+                    end.settimeout(20)
+                    with pytest.raises(ConnectionResetError):
+                        end.recv(1)
+
+
+def test_bad_input_is_refused(farlink, hosts):
+    assert_refused(farlink("gateway", "none.toml"), ["none.toml: cannot be read", "give the path"])
+    (hosts / "wrong.toml").write_text('keys = "office"\nlisten = "127.0.0.1:0"\n[peer.hub]\nalow = []\n')
+    assert_refused(farlink("gateway", "wrong.toml"), ["line 4: unknown field `alow`", "did you mean `allow`?"])
+    assert_refused(farlink("gateway", "check", "wrong.toml"), ["line 4"])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        text = 'keys = "office"\n[peer.hub]\naddress = "127.0.0.1:1"\n[[socks]]\nlisten = "{}"\n'
+        (hosts / "taken.toml").write_text(text.format(at))
+        assert_refused(farlink("gateway", "taken.toml"), [f"cannot listen at {at}", "choose another port"])
+        # Who can start, is told so before: the check opens nothing.
+        assert farlink("gateway", "check", "taken.toml").returncode == 0
+    assert_refused(farlink("gateway", "check", "taken.toml", "nowhere"), ["has no port", "HOST:PORT"])
+
+
+def test_systemd_takes_the_unit_and_finds_it_confined(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / "farlink-gateway@office.service"
+    unit.write_text(UNIT.read_text().replace("/usr/bin/farlink", "/bin/true"))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    assert unit.name not in done.stderr, done.stderr
+    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=20", unit]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+
+
+def test_systemd_is_told_when_it_is_ready(hosts, tmp_path):
+    place = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.bind(str(place))
+        notified.settimeout(20)
+        (hosts / "hub.toml").write_text('keys = "hub"\nlisten = "127.0.0.1:0"\n[peer.office]\n')
+        command = [sys.executable, "-m", "farlink.cli", "gateway", "hub.toml"]
+        process = subprocess.Popen(command, cwd=hosts, env={**os.environ, "NOTIFY_SOCKET": str(place)}, stderr=subprocess.DEVNULL)
+        try:
+            assert notified.recv(100).decode().strip() == "READY=1"
+            time.sleep(0.1)
+            process.terminate()
+            assert notified.recv(100).decode().strip() == "STOPPING=1"
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            process.wait()
