@@ -10,6 +10,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::net::raised;
@@ -40,7 +41,9 @@ pub(crate) fn run_gateway(py: Python<'_>, config: PathBuf, tell: Py<PyAny>) -> P
     let ended = thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let ended = runtime.block_on(async {
-                let reloading = tokio::spawn(reload_on_signal(control.clone()));
+                // Before anybody is told that the gateway runs: an unheard SIGHUP would end it.
+                let hangups = signal(SignalKind::hangup());
+                let reloading = hangups.map(|hangups| tokio::spawn(reload_on(hangups, control.clone())));
                 let ended = gateway::run(&config, told, |event| {
                     let event = event_to_json(&event);
                     if let Err(error) = Python::attach(|py| tell.call1(py, (event,)).map(drop)) {
@@ -49,7 +52,9 @@ pub(crate) fn run_gateway(py: Python<'_>, config: PathBuf, tell: Py<PyAny>) -> P
                     }
                 });
                 let ended = ended.await;
-                reloading.abort();
+                if let Ok(reloading) = reloading {
+                    reloading.abort();
+                }
                 ended
             });
             watcher.unpark();
@@ -77,9 +82,7 @@ pub(crate) fn run_gateway(py: Python<'_>, config: PathBuf, tell: Py<PyAny>) -> P
     }
 }
 
-async fn reload_on_signal(control: UnboundedSender<Control>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else { return };
+async fn reload_on(mut hangups: Signal, control: UnboundedSender<Control>) {
     while hangups.recv().await.is_some() {
         if control.send(Control::Reload).is_err() {
             return;

@@ -18,10 +18,10 @@ use crate::settings::{own_address, set_patience};
 use super::config::{Config, Treatment};
 use super::destination::Destination;
 use super::error::GatewayError;
+use super::flows::Flows;
 use super::frame::{Frame, Open};
 use super::metrics::{Metrics, Present};
 use super::tunnel::{self, End, FromPeer};
-use super::udp::Flows;
 
 /// The port of connections within a session; files have 1, streams 2. `[T1]`
 const PORT: u16 = 3;

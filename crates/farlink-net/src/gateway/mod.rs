@@ -18,6 +18,7 @@ mod core;
 mod destination;
 mod error;
 mod far;
+mod flows;
 mod frame;
 mod http;
 mod metrics;

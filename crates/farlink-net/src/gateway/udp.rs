@@ -1,14 +1,13 @@
 //! UDP forwards: each datagram of a client is a datagram of the session. `[T11]`
 
-use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::seal::PublicKey;
 
@@ -29,28 +28,6 @@ const LONGEST: usize = 65_535;
 const WAITING: usize = 64;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
 const FAR_IDLE: Duration = Duration::from_secs(120);
-
-/// Clients and destinations of datagrams.
-#[derive(Debug, Default)]
-pub(super) struct Flows(Mutex<Tables>);
-
-#[derive(Debug, Default)]
-struct Tables {
-    next: u32,
-    clients: HashMap<u32, Client>,
-    of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
-    destinations: HashMap<(PublicKey, u32), mpsc::Sender<Bytes>>,
-}
-
-/// A client of this gateway.
-#[derive(Debug)]
-struct Client {
-    socket: Arc<UdpSocket>,
-    address: SocketAddr,
-    to: PublicKey,
-    used: Instant,
-    idle: Duration,
-}
 
 /// Serves the clients of a listener until it is aborted.
 pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<UdpSocket>) {
@@ -183,52 +160,5 @@ async fn carry(
             Ok(None) => {}
             Err(_) | Ok(Some(None)) => return None,
         }
-    }
-}
-
-impl Flows {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The flow of a client; `None` if there are too many.
-    fn of_client(
-        &self,
-        socket: &Arc<UdpSocket>,
-        address: SocketAddr,
-        to: PublicKey,
-        idle: Duration,
-        most: usize,
-    ) -> Option<u32> {
-        let at = socket.local_addr().ok()?;
-        let used = Instant::now();
-        let tables = &mut *self.lock();
-        if let Some(&flow) = tables.of_clients.get(&(at, address))
-            && let Some(client) = tables.clients.get_mut(&flow)
-            && client.to == to
-        {
-            client.used = used;
-            return Some(flow);
-        }
-        if tables.clients.len() >= most {
-            let Tables { clients, of_clients, .. } = tables;
-            clients.retain(|_, client| used - client.used < client.idle);
-            of_clients.retain(|_, flow| clients.contains_key(flow));
-            if clients.len() >= most {
-                return None;
-            }
-        }
-        let flow = tables.next;
-        tables.next = flow.wrapping_add(1);
-        tables.clients.insert(flow, Client { socket: socket.clone(), address, to, used, idle });
-        tables.of_clients.insert((at, address), flow);
-        Some(flow)
-    }
-
-    fn to_client(&self, peer: &PublicKey, flow: u32, data: &[u8]) -> Option<()> {
-        let tables = &mut *self.lock();
-        let client = tables.clients.get_mut(&flow).filter(|client| client.to == *peer)?;
-        client.used = Instant::now();
-        client.socket.try_send_to(data, client.address).ok().map(drop)
     }
 }

@@ -286,19 +286,19 @@ fn connections_of_any_settings_come_and_go() {
 fn the_lowest_class_goes_first_and_its_connections_take_turns() {
     let config = AerotpConfig { rate_bps: Some(BitRate::new(10e6).unwrap()), ..config() };
     let mut net = Dumbbell::new(1, 20e6, Time::from_millis(100));
-    let ids = net.connect(0, 4, &config);
-    net.run(5, &[ids.clone()]);
-    for (&id, class) in ids.iter().zip([6, 6, 2, 2]) {
+    let ids = [net.connect(0, 4, &config)];
+    net.run(5, &ids);
+    for (&id, class) in ids[0].iter().zip([6, 6, 2, 2]) {
         net.hosts[0].set_class(id, class);
     }
-    net.shares(10, &[ids.clone()]);
+    net.shares(10, &ids);
     // Accepted connections have the order in which they were opened.
     let read: Vec<u64> = net.read[0].values().copied().collect();
     let all: u64 = read.iter().sum();
     let share = |n: usize| read.get(n).map_or(0.0, |&bytes| bytes as f64 / all as f64);
     assert!((share(2) - 0.5).abs() < 0.02 && (share(3) - 0.5).abs() < 0.02, "{read:?}");
     // When they want nothing more, the others go on.
-    net.shares(5, &[ids[..2].to_vec()]);
+    net.shares(5, &[ids[0][..2].to_vec()]);
     let read: Vec<u64> = net.read[0].values().copied().collect();
     let all: u64 = read.iter().sum();
     assert!(read[..2].iter().all(|&bytes| bytes as f64 > 0.4 * all as f64), "{read:?}");
