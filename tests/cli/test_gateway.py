@@ -38,8 +38,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Start `farlink gateway` with arguments; gives the process and its addresses, that of sessions first."""
     processes = []
 
-    def started(*arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
-        command = [sys.executable, "-m", "farlink.cli", "gateway", *arguments]
+    def started(*arguments: str, namespace: str = "") -> tuple[subprocess.Popen[str], list[str]]:
+        command = [*within(namespace), sys.executable, "-m", "farlink.cli", "gateway", *arguments]
         # Warnings of short buffers depend on the machine.
         environment = {**os.environ, "FARLINK_LOG": "error"}
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
@@ -60,7 +60,7 @@ def server() -> Iterator[str]:
     """Address of a web server that answers with 100,000 bytes."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", "100000")
             self.end_headers()
@@ -79,12 +79,21 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def curl(*arguments: str) -> bytes:
+def within(namespace: str) -> list[str]:
+    return ["ip", "netns", "exec", namespace] if namespace else []
+
+
+def run_curl(*arguments: str, namespace: str = "") -> subprocess.CompletedProcess[bytes]:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     # Variables of the environment may name other proxies.
     environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-    done = subprocess.run(["curl", "-sS", "--max-time", "20", *arguments], capture_output=True, env=environment, check=False)
+    command = [*within(namespace), "curl", "-sS", "--max-time", "20", *arguments]
+    return subprocess.run(command, capture_output=True, env=environment, check=False)
+
+
+def curl(*arguments: str, namespace: str = "") -> bytes:
+    done = run_curl(*arguments, namespace=namespace)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -179,6 +188,57 @@ def test_both_ends_are_reset_when_a_gateway_is_killed(hosts, start):
                         end.recv(1)
 
 
+@pytest.fixture
+def namespaces() -> Iterator[tuple[str, str]]:
+    """Two network namespaces with a link between them: 10.98.7.1 and 10.98.7.2."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("namespaces need root and iproute2")
+    names = [f"farlink-{side}-{os.getpid()}" for side in ("near", "far")]
+
+    def ip(*arguments: str) -> None:
+        subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("-n", names[0], "link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", names[1])
+        for number, name in enumerate(names, 1):
+            ip("-n", name, "address", "add", f"10.98.7.{number}/24", "dev", "wire")
+            ip("-n", name, "link", "set", "wire", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        yield names[0], names[1]
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+def test_curl_reaches_a_server_of_another_network_only_through_the_gateways(hosts, start, namespaces):
+    near, far = namespaces
+    program = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "8000"]
+    server = subprocess.Popen(
+        ["ip", "netns", "exec", far, *program], cwd=hosts, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    try:
+        (hosts / "page").write_bytes(b"x" * 300_000)
+        (hosts / "hub.toml").write_text('keys = "hub"\nlisten = "10.98.7.2:0"\n[peer.office]\nallow = ["127.0.0.1:8000"]\n')
+        _, [sessions] = start("hub.toml", namespace=far)
+        (hosts / "passwords").write_text("ann:open sesame\n")
+        (hosts / "passwords").chmod(0o600)
+        listeners = "".join(f'[[{kind}]]\nlisten = "10.98.7.1:0"\npasswords = "passwords"\n' for kind in ("socks", "http"))
+        (hosts / "office.toml").write_text(f'keys = "office"\n[peer.hub]\naddress = "{sessions}"\n{listeners}')
+        _, [_, socks, proxy] = start("office.toml", namespace=near)
+        inside = ("--retry", "20", "--retry-connrefused", "--retry-delay", "1", "--retry-all-errors")
+        page = "http://127.0.0.1:8000/page"
+        for way in (["--proxy", f"socks5h://{socks}"], ["--proxy", f"http://{proxy}", "--proxytunnel"]):
+            arrived = curl(*way, "--proxy-user", "ann:open sesame", *inside, page, namespace=near)
+            assert arrived == b"x" * 300_000
+            done = run_curl(*way, "--proxy-user", "ann:sesame", page, namespace=near)
+            assert done.returncode != 0
+    finally:
+        server.kill()
+        server.wait()
+
+
 def test_bad_input_is_refused(farlink, hosts):
     assert_refused(farlink("gateway", "none.toml"), ["none.toml: cannot be read", "give the path"])
     (hosts / "wrong.toml").write_text('keys = "office"\nlisten = "127.0.0.1:0"\n[peer.hub]\nalow = []\n')
@@ -213,7 +273,9 @@ def test_systemd_is_told_when_it_is_ready(hosts, tmp_path):
         notified.settimeout(20)
         (hosts / "hub.toml").write_text('keys = "hub"\nlisten = "127.0.0.1:0"\n[peer.office]\n')
         command = [sys.executable, "-m", "farlink.cli", "gateway", "hub.toml"]
-        process = subprocess.Popen(command, cwd=hosts, env={**os.environ, "NOTIFY_SOCKET": str(place)}, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, cwd=hosts, env={**os.environ, "NOTIFY_SOCKET": str(place)}, stderr=subprocess.DEVNULL
+        )
         try:
             assert notified.recv(100).decode().strip() == "READY=1"
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Each numbered sentence of the specifications (AeroTP, sealed sessions, gateways) is cited by code or a test, and nothing else is."""
+"""Each numbered sentence of the specifications (AeroTP, sessions, gateways) is cited by code or a test, and nothing else is."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ use super::frame::{Frame, Open};
 use super::metrics::{Metrics, Present};
 use super::tunnel::{self, End, FromPeer};
 
-/// The port of connections within a session; files have 1, streams 2. `[T1]`
-const PORT: u16 = 3;
+/// The port of connections and of datagrams within a session; files have 1, streams 2. `[T1]`, `[T11]`
+pub(super) const PORT: u16 = 3;
 /// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
 const FIRST_DATA: Duration = Duration::from_millis(2);
 
@@ -67,6 +67,7 @@ impl Core {
         // Those that have ended are kept for a while as well.
         let connections = 4 * config.limits.connections as usize;
         endpoint.listen(PORT, AcceptorLimits { half_open: connections, connections })?;
+        endpoint.listen_datagrams(PORT);
         Ok(Core {
             endpoint,
             metrics: Metrics::default(),

@@ -17,13 +17,19 @@ use crate::seal::PublicKey;
 pub(super) struct Flows(Mutex<Tables>);
 
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+struct Tables {
     next: u32,
     clients: HashMap<u32, Client>,
     of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
     /// What waits for the destinations of peers' flows.
-    pub(super) destinations: HashMap<(PublicKey, u32), mpsc::Sender<Bytes>>,
+    destinations: HashMap<(PublicKey, u32), mpsc::Sender<Arrived>>,
 }
+
+/// A datagram of a flow, and where the other gateway was when it sent it.
+type Arrived = (SocketAddr, Bytes);
+
+/// Datagrams that wait while the destination of a flow is resolved.
+const WAITING: usize = 64;
 
 /// A client of this gateway.
 #[derive(Debug)]
@@ -36,7 +42,7 @@ struct Client {
 }
 
 impl Flows {
-    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Tables> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tables> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,6 +78,32 @@ impl Flows {
         tables.clients.insert(flow, Client { socket: socket.clone(), address, to, used, idle });
         tables.of_clients.insert((at, address), flow);
         Some(flow)
+    }
+
+    /// Passes a datagram to who carries its flow; `None` if it is dropped. Of a new flow, gives what somebody has to carry from now on.
+    pub(super) fn to_destination(
+        &self,
+        peer: PublicKey,
+        flow: u32,
+        arrived: Arrived,
+        most: usize,
+    ) -> Option<Option<mpsc::Receiver<Arrived>>> {
+        let destinations = &mut self.lock().destinations;
+        if let Some(known) = destinations.get(&(peer, flow)) {
+            return known.try_send(arrived).is_ok().then_some(None);
+        }
+        if destinations.len() >= most {
+            return None;
+        }
+        let (queue, waiting) = mpsc::channel(WAITING);
+        queue.try_send(arrived).ok()?;
+        destinations.insert((peer, flow), queue);
+        Some(Some(waiting))
+    }
+
+    /// Nobody carries a flow any more.
+    pub(super) fn forget(&self, peer: PublicKey, flow: u32) {
+        self.lock().destinations.remove(&(peer, flow));
     }
 
     pub(super) fn to_client(&self, peer: &PublicKey, flow: u32, data: &[u8]) -> Option<()> {

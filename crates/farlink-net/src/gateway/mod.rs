@@ -20,6 +20,8 @@ mod error;
 mod far;
 mod flows;
 mod frame;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod http;
 mod metrics;
 mod near;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fast_socks5::server::{Socks5ServerProtocol, SocksServerError, states};
 use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
@@ -14,8 +15,9 @@ use super::config::Listener;
 use super::core::Core;
 use super::destination::{Destination, Host};
 use super::frame::Refusal;
+use super::passwords::Passwords;
 
-type Request = (Socks5ServerProtocol<TcpStream, states::CommandRead>, Destination);
+type Request<T> = (Socks5ServerProtocol<T, states::CommandRead>, Destination);
 
 pub(super) async fn serve(
     core: &Core,
@@ -25,7 +27,7 @@ pub(super) async fn serve(
     request: OwnedSemaphorePermit,
 ) {
     let within = Duration::from_secs_f64(core.config().limits.request_s);
-    let Ok(Ok((client, destination))) = timeout(within, read(listener, tcp)).await else {
+    let Ok(Ok((client, destination))) = timeout(within, read(listener.passwords.as_ref(), tcp)).await else {
         core.metrics.bad_requests_total.add(1);
         return;
     };
@@ -54,8 +56,11 @@ pub(super) async fn serve(
 }
 
 /// What the client wants; what is wrong it was told.
-async fn read(listener: &Listener, tcp: TcpStream) -> Result<Request, SocksServerError> {
-    let client = match &listener.passwords {
+pub(super) async fn read<T: AsyncRead + AsyncWrite + Unpin>(
+    passwords: Option<&Passwords>,
+    tcp: T,
+) -> Result<Request<T>, SocksServerError> {
+    let client = match passwords {
         None => Socks5ServerProtocol::accept_no_auth(tcp).await?,
         Some(passwords) => {
             let check = |name: String, password: String| passwords.has(&name, &password).then_some(());

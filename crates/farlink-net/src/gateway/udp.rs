@@ -13,19 +13,15 @@ use crate::seal::PublicKey;
 
 use super::allow::AllowList;
 use super::config::{Listener, ListenerKind};
-use super::core::Core;
+use super::core::{Core, PORT};
 use super::destination::Destination;
 use super::far;
 use super::frame::{put_destination, take_destination};
 
-/// The port of datagrams within a session.
-pub(super) const PORT: u16 = 3;
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
 /// Longest datagram of UDP.
 const LONGEST: usize = 65_535;
-/// Datagrams that wait while the destination of a flow is resolved.
-const WAITING: usize = 64;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
 const FAR_IDLE: Duration = Duration::from_secs(120);
 
@@ -68,7 +64,6 @@ fn send_on(
 
 /// Takes the datagrams of other gateways until the socket fails.
 pub(super) async fn take(core: Arc<Core>) {
-    core.endpoint.listen_datagrams(PORT);
     while let Some(arrived) = core.endpoint.receive_datagram().await {
         let mut data = arrived.data;
         let taken = match (data.try_get_u8(), data.try_get_u32()) {
@@ -89,37 +84,25 @@ fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, 
     let destination = take_destination(&mut data)?;
     let config = core.config();
     let allow = config.peer_of_key(&peer)?.1.allow.clone();
-    let most = config.limits.udp_clients as usize;
-    let queue = match core.flows.lock().destinations.entry((peer, flow)) {
-        std::collections::hash_map::Entry::Occupied(known) => known.get().clone(),
-        std::collections::hash_map::Entry::Vacant(place) => {
-            let (queue, waiting) = mpsc::channel(WAITING);
-            place.insert(queue.clone());
-            let core = core.clone();
-            tokio::spawn(async move {
-                let _ = carry(&core, peer, at, flow, &destination, &allow, waiting).await;
-                core.flows.lock().destinations.remove(&(peer, flow));
-            });
-            queue
-        }
-    };
-    let is_full = core.flows.lock().destinations.len() > most;
-    if is_full {
-        core.flows.lock().destinations.remove(&(peer, flow));
-        return None;
+    let waiting = core.flows.to_destination(peer, flow, (at, data), config.limits.udp_clients as usize)?;
+    if let Some(waiting) = waiting {
+        let core = core.clone();
+        tokio::spawn(async move {
+            let _ = carry(&core, peer, flow, &destination, &allow, waiting).await;
+            core.flows.forget(peer, flow);
+        });
     }
-    queue.try_send(data).ok()
+    Some(())
 }
 
 /// Carries the datagrams of one flow between the session and its destination.
 async fn carry(
     core: &Core,
     peer: PublicKey,
-    at: SocketAddr,
     flow: u32,
     destination: &Destination,
     allow: &AllowList,
-    mut waiting: mpsc::Receiver<Bytes>,
+    mut waiting: mpsc::Receiver<(SocketAddr, Bytes)>,
 ) -> Option<()> {
     let within = Duration::from_secs_f64(core.config().limits.connect_s);
     let resolved = timeout(within, far::resolve(destination, allow)).await.ok();
@@ -139,6 +122,8 @@ async fn carry(
     // From nobody else anything is taken.
     socket.connect(address).await.ok()?;
     let mut buffer = vec![0; LONGEST].into_boxed_slice();
+    // Where the other gateway was when it last sent something.
+    let mut at = None;
     loop {
         let next = async {
             tokio::select! {
@@ -148,15 +133,18 @@ async fn carry(
                     datagram.put_u8(TO_CLIENT);
                     datagram.put_u32(flow);
                     datagram.put_slice(&buffer[..bytes]);
-                    let sent = core.endpoint.send_datagram(&peer, at, PORT, datagram.freeze());
-                    let count = if sent.is_ok() { &core.metrics.sent_datagrams_total } else { &core.metrics.dropped_datagrams_total };
+                    let sent = at.and_then(|at| core.endpoint.send_datagram(&peer, at, PORT, datagram.freeze()).ok());
+                    let count = if sent.is_some() { &core.metrics.sent_datagrams_total } else { &core.metrics.dropped_datagrams_total };
                     count.add(1);
                     None
                 }
             }
         };
         match timeout(FAR_IDLE, next).await {
-            Ok(Some(Some(data))) => drop(socket.send(&data).await),
+            Ok(Some(Some((from, data)))) => {
+                at = Some(from);
+                drop(socket.send(&data).await);
+            }
             Ok(None) => {}
             Err(_) | Ok(Some(None)) => return None,
         }

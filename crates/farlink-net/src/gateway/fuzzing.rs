@@ -1,0 +1,61 @@
+//! For the fuzzer: what reads bytes of other gateways, clients and users. Not compiled otherwise.
+
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::config::Config;
+use super::destination::{Destination, Host};
+use super::frame::Frames;
+use super::socks;
+
+/// Reads frames, in pieces of the length that the first byte says.
+pub fn gateway_frames(bytes: &[u8]) {
+    let Some((&piece, rest)) = bytes.split_first() else { return };
+    let mut frames = Frames::default();
+    for piece in rest.chunks(usize::from(piece).max(1)) {
+        frames.push(piece);
+        loop {
+            match frames.take() {
+                Ok(Some(frame)) => {
+                    let mut again = Frames::default();
+                    again.push(&frame.to_bytes());
+                    assert_eq!(again.take(), Ok(Some(frame)));
+                    assert!(again.is_at_boundary());
+                }
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Reads what a client of SOCKS5 sends, which is all there.
+pub fn gateway_socks(bytes: &[u8]) {
+    let reading = socks::read(None, tokio::io::join(bytes, Vec::new()));
+    let Poll::Ready(read) = pin!(reading).poll(&mut Context::from_waker(Waker::noop())) else {
+        unreachable!("nothing is waited for")
+    };
+    if let Ok((_, destination)) = read {
+        assert_ne!(destination.port, 0);
+        assert_eq!(destination.to_string().parse(), Ok(destination));
+    }
+}
+
+/// Reads a configuration, and asks it how connections are treated.
+pub fn gateway_config(text: &str) {
+    let Ok(config) = Config::parse(Path::new("/nonexistent/gateway.toml"), text) else { return };
+    let _ = config.lines();
+    for host in ["a.example.org", "localhost", "10.0.0.1", "8.8.8.8", "::1", "::ffff:127.0.0.1"] {
+        let host = Host::parse(host).expect("these are hosts");
+        let destination = Destination { host: host.clone(), port: 80 };
+        let _ = config.treatment(&destination);
+        for peer in config.peers.values() {
+            if let Host::Address(address) = host
+                && peer.allow.allowing(&destination, address).is_some()
+            {
+                assert!(peer.allow.may_allow(&destination));
+            }
+        }
+    }
+}
