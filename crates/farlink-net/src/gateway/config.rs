@@ -150,7 +150,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            connections: 4096,
+            connections: 1024,
             requests: 256,
             request_s: 10.0,
             connect_s: 30.0,
