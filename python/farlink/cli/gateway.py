@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from farlink.cli.messages import data, note, user_errors
-from farlink.cli.send import Log
+from farlink.cli.host_options import Log
 
 if TYPE_CHECKING:
     from farlink.net import GatewayEvent

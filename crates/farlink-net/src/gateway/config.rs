@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use crate::seal::{PresharedKey, PublicKey};
-use crate::settings::PathSettings;
+use crate::settings::{Insecure, PathSettings};
 use crate::state::StateFolder;
 
 use super::allow::{AllowList, Entry};
@@ -490,7 +490,8 @@ impl RawPackets {
             let what = format!("packets.longest_bytes: {packet_bytes} is not within 1200 and 9000");
             return Err(GatewayError::config(path, what, "give 1500 for Ethernet, 9000 for jumbo frames"));
         }
-        Ok(PathSettings { rate, shared, packet_bytes, damaged_links: self.damaged_links })
+        let damaged_links = self.damaged_links;
+        Ok(PathSettings { rate, shared, packet_bytes, damaged_links, insecure: Insecure::No })
     }
 }
 

@@ -48,7 +48,7 @@ impl Connection {
     }
 
     /// Its class among the connections of its session that have the same settings of the rate, 0 to 7: a lower one goes first. By
-    /// default it is 6. The peer sets its own. `[Y24]`
+    /// default it is 6. The peer sets its own. `[Y25]`
     pub fn set_class(&self, class: u8) {
         self.shared.lock().mux.set_class(self.id, class);
     }

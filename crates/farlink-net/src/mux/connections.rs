@@ -404,7 +404,7 @@ impl Connections {
         told.or_else(|| self.rates.take_lowered().map(|(place, rate_bps)| (place, Event::RateLowered(rate_bps))))
     }
 
-    /// The class of a connection from now on. `[Y24]`
+    /// The class of a connection from now on. `[Y25]`
     pub(super) fn set_class(&mut self, place: Place, class: u8) {
         if self.get(place).is_some() {
             self.rates.set_class(Turn::Connection(place), class);

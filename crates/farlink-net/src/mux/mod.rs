@@ -332,7 +332,7 @@ impl Mux {
         self.config.trust = trust;
     }
 
-    /// The class of a connection, 0 to 7. `[Y24]`
+    /// The class of a connection, 0 to 7. `[Y25]`
     pub fn set_class(&mut self, id: ConnectionId, class: u8) {
         if let Some(session) = self.sessions.get_mut(&id.session) {
             session.connections.set_class(id.place, class);

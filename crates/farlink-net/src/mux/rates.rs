@@ -19,11 +19,11 @@ pub(super) struct Rates {
     last: usize,
     /// Whether there were connections with a rate each.
     has_others: bool,
-    /// Classes other than the usual one. `[Y24]`
+    /// Classes other than the usual one. `[Y25]`
     classes: BTreeMap<Turn, u8>,
 }
 
-/// Of connections and datagrams to which nobody has given another one. `[Y24]`
+/// Of connections and datagrams to which nobody has given another one. `[Y25]`
 const USUAL_CLASS: u8 = 6;
 
 /// Who wants to send.

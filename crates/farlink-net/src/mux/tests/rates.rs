@@ -281,7 +281,7 @@ fn connections_of_any_settings_come_and_go() {
     }
 }
 
-/// `[Y24]`
+/// `[Y25]`
 #[test]
 fn the_lowest_class_goes_first_and_its_connections_take_turns() {
     let config = AerotpConfig { rate_bps: Some(BitRate::new(10e6).unwrap()), ..config() };
