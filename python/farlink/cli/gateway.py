@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from farlink.cli.messages import data, note, user_errors
 from farlink.cli.host_options import Log
+from farlink.cli.messages import data, note, user_errors
 
 if TYPE_CHECKING:
     from farlink.net import GatewayEvent
