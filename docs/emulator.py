@@ -25,9 +25,9 @@ from measuring import commit, finish_or_quit, keep_line, kept_lines
 
 import farlink
 from farlink.channels import trace_file
+from farlink.namespaces import DEVICE, FAR, Namespaces, inside
 from farlink.net.emulated import Emulated
 from farlink.net.emulation import Emulation
-from farlink.net.namespaces import DEVICE, FAR, Namespaces, inside
 from farlink.scenario import Scenario
 
 KEPT = page.ROOT / "out" / "emulator.jsonl"

@@ -164,6 +164,18 @@ def prepare_emulation(
     progress: Callable[[int, int], object] | None = None,
 ) -> Emulation: ...
 
+class LiveRun:
+    """One run of a scenario's flows for real; see the engine `live`."""
+
+    notes: list[str]
+    timestamps: bool
+    slowest_bps: float
+    def tunnel(self) -> tuple[str, str]: ...
+    def play(self, near: tuple[str, str], far: tuple[str, str]) -> str: ...
+    def stop(self) -> None: ...
+
+def prepare_live(scenario_json: str, point: int, run: int) -> LiveRun: ...
+
 class Cancel:
     """A token that stops long work: any thread may set it, at any time, and all work that was given it stops."""
 

@@ -2,7 +2,7 @@
 //!
 //! [`seal`] has keys and handshake, [`mux`] sessions and connections without a socket, [`files`] what sends files over a stream,
 //! [`state`] the files of a host, [`transfer`] all of it together, [`streams`] the same without files.
-//! [`emulate`] plays the path of a scenario in real time.
+//! [`emulate`] plays the path of a scenario in real time, `live` its flows over it.
 //! An application uses [`Endpoint`] and [`Connection`].
 
 pub mod emulate;
@@ -11,6 +11,8 @@ pub mod files;
 pub mod fuzzing;
 pub mod gateway;
 mod io;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod mux;
 mod remedy;
 pub mod seal;

@@ -8,6 +8,8 @@ mod emulate;
 mod error;
 mod fluid;
 mod gateway;
+#[cfg(target_os = "linux")]
+mod live;
 mod log;
 mod net;
 mod net_streams;
@@ -47,6 +49,9 @@ mod _core {
     use crate::error::{EngineError, ScenarioError};
     #[pymodule_export]
     use crate::gateway::{check_gateway, run_gateway};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::live::{LiveRun, prepare_live};
     #[pymodule_export]
     use crate::log::show_log;
     #[pymodule_export]

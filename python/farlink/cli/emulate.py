@@ -24,7 +24,7 @@ from farlink.errors import ArgumentError
 if TYPE_CHECKING:
     from farlink.net.emulated import Emulated
     from farlink.net.emulation import Emulation
-    from farlink.net.namespaces import Namespaces
+    from farlink.namespaces import Namespaces
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -168,7 +168,7 @@ def _check(
 
 
 def _tunnel(emulation: Emulation, stack: ExitStack, tun: str | None, classes: list[str]) -> Namespaces | None:
-    from farlink.net.namespaces import FAR, NEAR, Namespaces
+    from farlink.namespaces import FAR, NEAR, Namespaces
 
     of_dscp = dict(_class(text) for text in classes)
     if tun is not None:
@@ -240,7 +240,7 @@ def _status(returncode: int) -> int:
 
 
 def _popen(name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-    from farlink.net.namespaces import FAR, NEAR, inside
+    from farlink.namespaces import FAR, NEAR, inside
 
     environment = {**os.environ, "FARLINK_NEAR": NEAR, "FARLINK_FAR": FAR}
     return subprocess.Popen(inside(name, command), env=environment, **options)

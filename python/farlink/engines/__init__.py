@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from farlink import scenario as scenarios
-from farlink.engines import fluid, packet
+from farlink.engines import fluid, live, packet
 from farlink.errors import ArgumentError, ScenarioError
 from farlink.near_names import instead
 from farlink.result import Result, together
@@ -46,6 +46,7 @@ class Engine(Protocol):
 ENGINES: dict[str, Engine] = {
     "packet": packet.run,
     "fluid": fluid.run,
+    "live": live.run,
 }
 
 

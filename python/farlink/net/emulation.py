@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,10 +12,9 @@ from farlink import engines
 from farlink.errors import ArgumentError, core_errors
 from farlink.net.addresses import resolved
 from farlink.net.emulated import Emulated, Way, way_of
+from farlink.real_time import prioritise
 from farlink.scenario import Scenario
 
-# Above other programs, below the kernel's own threads.
-_PRIORITY = 50
 MOST_BYTES = 1 << 30
 """Bytes of packets that each way holds unless another number is given."""
 
@@ -145,7 +143,7 @@ class Emulation:
 
     def _play(self) -> None:
         try:
-            self.is_real_time = _prioritise()
+            self.is_real_time = prioritise()
             with core_errors():
                 self._report = json.loads(self._core.run())
         except BaseException as error:
@@ -217,12 +215,3 @@ def dscp(name: str) -> int:
 
         raise ArgumentError(f"{name!r} is no DSCP", f"{instead(name, DSCP_NAMES)}, or a number from 0 to 63")
     return known
-
-
-def _prioritise() -> bool:
-    """Give this thread a real-time priority; whether the system permits it."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
-    except (AttributeError, OSError):
-        return False
-    return True

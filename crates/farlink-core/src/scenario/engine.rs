@@ -8,7 +8,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::fluid;
+use super::{fluid, live};
 use crate::ConfigError;
 
 /// An engine that can run scenarios.
@@ -29,12 +29,15 @@ pub enum HonouredKeys {
     All,
     /// Keys that match a pattern: a dotted path in which `*` matches one name and a `**` at the end any rest.
     Only(&'static [&'static str]),
+    /// The same, for paths in which the kind of a transport stands for its name: keys of two kinds may have one name.
+    ByTransport(&'static [&'static str]),
 }
 
 /// All engines, one line each.
 pub const ENGINES: &[Engine] = &[
     Engine { name: "packet", honoured: HonouredKeys::All, is_of_long_run: false },
     Engine { name: "fluid", honoured: HonouredKeys::Only(fluid::HONOURED), is_of_long_run: true },
+    Engine { name: "live", honoured: HonouredKeys::ByTransport(live::HONOURED), is_of_long_run: false },
 ];
 
 const NAMES: [&str; ENGINES.len()] = {
@@ -48,16 +51,35 @@ const NAMES: [&str; ENGINES.len()] = {
 };
 
 /// Engines that are planned but do not exist yet.
-const PLANNED: &[&str] = &["model", "live"];
+const PLANNED: &[&str] = &["model"];
 
 impl Engine {
-    /// Whether it honours the key at a dotted path.
-    pub fn honours(&self, path: &str) -> bool {
+    /// Whether it honours the key at a dotted path of a scenario as it is given.
+    pub fn honours(&self, path: &str, given: &Value) -> bool {
         match self.honoured {
             HonouredKeys::All => true,
             HonouredKeys::Only(patterns) => patterns.iter().any(|pattern| matches(pattern, path)),
+            HonouredKeys::ByTransport(patterns) => {
+                let path = by_kind(path, given);
+                patterns.iter().any(|pattern| matches(pattern, &path))
+            }
         }
     }
+}
+
+/// The path with the kind of a transport in place of its name.
+fn by_kind<'a>(path: &'a str, given: &Value) -> Cow<'a, str> {
+    let of_transport = path.strip_prefix("transport.").and_then(|rest| rest.split_once('.'));
+    let Some((name, key)) = of_transport else { return path.into() };
+    let kind = given["transport"][name]["kind"].as_str().unwrap_or_default();
+    format!("transport.{kind}.{key}").into()
+}
+
+/// Whether the path is that of a transport's key, and no flow has the transport.
+fn is_unused(path: &str, given: &Value) -> bool {
+    let Some((name, _)) = path.strip_prefix("transport.").and_then(|rest| rest.split_once('.')) else { return false };
+    let flows = given["flow"].as_object().into_iter().flat_map(serde_json::Map::values);
+    !flows.into_iter().any(|flow| flow["transport"].as_str() == Some(name))
 }
 
 fn matches(pattern: &str, path: &str) -> bool {
@@ -168,7 +190,7 @@ pub(super) fn check_keys(
     }
     let mut paths = Vec::new();
     leaves(given, &mut String::new(), &mut paths);
-    paths.retain(|path| !engine.honours(path));
+    paths.retain(|path| !engine.honours(path, given) && !is_unused(path, given));
     match (unsupported, paths.first()) {
         (Unsupported::Refuse, Some(path)) => Err(ConfigError::new(
             path.clone(),
@@ -211,10 +233,10 @@ mod tests {
     #[test]
     fn patterns_match_whole_paths() {
         for path in ["duration_s", "link.rate_bps", "transport.sack.variant", "flow.bulk.traffic.kind"] {
-            assert!(NARROW.honours(path), "{path}");
+            assert!(NARROW.honours(path, &Value::Null), "{path}");
         }
         for path in ["link.channel.ber", "transport.sack", "transport.sack.variant.x", "flow", "runs"] {
-            assert!(!NARROW.honours(path), "{path}");
+            assert!(!NARROW.honours(path, &Value::Null), "{path}");
         }
     }
 
@@ -225,5 +247,22 @@ mod tests {
         assert_eq!(error.message(), "link.channel.kind: the engine \"narrow\" does not support this key");
         let named = check_keys(&NARROW, &given, Unsupported::Approximate).unwrap();
         assert_eq!(named, [Approximation { engine: "narrow", path: "link.channel.kind".into() }]);
+    }
+
+    #[test]
+    fn keys_of_a_transport_are_those_of_its_kind() {
+        static BY_KIND: Engine = Engine {
+            name: "by kind",
+            honoured: HonouredKeys::ByTransport(&["transport.arq.mode", "transport.*.kind", "flow.*.transport"]),
+            is_of_long_run: false,
+        };
+        let mut given = json!({
+            "transport": {"one": {"kind": "arq", "mode": 1}, "other": {"kind": "aerotp", "mode": 1}},
+            "flow": {"a": {"transport": "one"}, "b": {"transport": "other"}},
+        });
+        let error = check_keys(&BY_KIND, &given, Unsupported::Refuse).unwrap_err();
+        assert_eq!(error.path, "transport.other.mode");
+        given["flow"]["b"]["transport"] = "one".into();
+        check_keys(&BY_KIND, &given, Unsupported::Refuse).expect("a transport that no flow has needs no support");
     }
 }

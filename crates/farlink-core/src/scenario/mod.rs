@@ -14,6 +14,7 @@ mod grid;
 mod hop;
 mod idle;
 mod limits;
+mod live;
 mod longest_packets;
 mod measure;
 mod near_names;

@@ -1,0 +1,212 @@
+"""The live engine: a scenario's flows for real, over its path in real time. Linux, as root.
+
+The path is played between two network namespaces ([emulator](emulate.md)); the flows are the kernel's TCP, AeroTP and UDP of
+`farlink-net`. Each run takes as long as the scenario says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from farlink.errors import FarlinkError, ScenarioError, core_errors
+from farlink.limits import check_threads
+from farlink.namespaces import FAR, NEAR, Namespaces, inside
+from farlink.real_time import prioritise
+from farlink.result import Result
+from farlink.scenario import Scenario
+
+if TYPE_CHECKING:
+    from farlink._core import Cancel
+
+_NAME = "live"
+_LOOK_S = 0.1
+# A bandwidth-delay product of 1 Gb/s and 250 ms; the kernel's usual 6 MB would limit longer paths.
+_BUFFERS = "4096 131072 33554432"
+
+
+def run(
+    scenario: Scenario,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+    rows: bool = True,
+    cancel: Cancel | None = None,
+) -> Result:
+    """Play every point and run of a scenario, one after the other; see `farlink.run`. `threads` changes nothing.
+
+    Raises
+    ------
+    ScenarioError
+        If no socket can play a flow, or real packets cannot play the path.
+    FarlinkError
+        If the system lets this process make no namespaces.
+    """
+    from farlink import _core
+
+    check_threads(threads)
+    points = scenario.points()
+    normal = scenario.normalised()
+    runs = int(normal.get("runs") or 1)
+    lengths = [float(point.get("duration_s", normal.get("duration_s") or math.nan)) for point in points]
+    if any(math.isnan(length) for length in lengths):
+        raise ScenarioError("duration_s: a live run takes real time, and the scenario does not say how much", "give duration_s = 60")
+    total_s = runs * sum(lengths)
+    if announce is not None:
+        announce(f"{runs * len(points)} live run{'s' if runs * len(points) > 1 else ''} of real time: up to {total_s:g} s")
+    table = _Table(int(normal.get("seed", 1)))
+    notes: dict[str, None] = {}
+    interrupted, done_s = False, 0.0
+    try:
+        for number, length_s in enumerate(lengths):
+            for each in range(runs):
+                play = _Play(scenario, number, each)
+                notes |= dict.fromkeys(play.notes)
+                played = play.run(lambda passed_s, before_s=done_s: _tell(progress, before_s + passed_s, total_s), cancel)
+                if played is None:
+                    interrupted = True
+                    break
+                table.add(number, each, played, play.slowest_bps)
+                notes |= {f"live: run {each} at point {number} is not valid: {fault}": None for fault in played["faults"]}
+                done_s += length_s
+                _tell(progress, done_s, total_s)
+            if interrupted:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    columns = table.columns()
+    return Result(
+        scenario=scenario,
+        version=_core.__version__,
+        seed=table.seed,
+        points=points,
+        columns=columns if rows else {},
+        summary_columns=dict(_core.summarise(columns)),
+        interrupted=interrupted,
+        approximations=scenario.approximations(),
+        notes=list(notes),
+    )
+
+
+def _tell(progress: Callable[[int, int], None] | None, done_s: float, total_s: float) -> None:
+    if progress is not None:
+        progress(min(int(done_s), math.ceil(total_s)), math.ceil(total_s))
+
+
+class _Play:
+    """One run of one point."""
+
+    def __init__(self, scenario: Scenario, point: int, run: int) -> None:
+        from farlink import _core
+
+        with core_errors(scenario.in_its_words):
+            self._core = _core.prepare_live(scenario.to_json(), point, run)
+        is_constant = isinstance(scenario.data.get("link", {}).get("rate_bps", 0.0), int | float)
+        self.slowest_bps = self._core.slowest_bps if is_constant else None
+        self.notes = [scenario.in_its_words(note) for note in self._core.notes]
+        self._played: dict[str, Any] | None = None
+        self._failure: BaseException | None = None
+
+    def run(self, tell: Callable[[float], None], cancel: Cancel | None) -> dict[str, Any] | None:
+        """Play it; None if it was stopped."""
+        with core_errors():
+            devices = self._core.tunnel()
+        with Namespaces() as ends:
+            ends.move(devices)
+            for name in (ends.near, ends.far):
+                _set(name, "net.ipv4.tcp_timestamps", "1" if self._core.timestamps else "0")
+                _set(name, "net.ipv4.tcp_no_metrics_save", "1")
+                _set(name, "net.ipv4.tcp_rmem", _BUFFERS)
+                _set(name, "net.ipv4.tcp_wmem", _BUFFERS)
+            places = [(f"/run/netns/{name}", address) for name, address in ((ends.near, NEAR), (ends.far, FAR))]
+            thread = threading.Thread(target=self._play, args=places, name="farlink-live", daemon=True)
+            thread.start()
+            passed_s = 0.0
+            stopped = False
+            try:
+                while thread.is_alive():
+                    thread.join(_LOOK_S)
+                    passed_s += _LOOK_S
+                    tell(passed_s)
+                    if cancel is not None and cancel.is_set():
+                        stopped = True
+                        break
+            finally:
+                if thread.is_alive():
+                    self._core.stop()
+                    thread.join()
+            if self._failure is not None:
+                raise self._failure
+            played = self._played
+            unread = ends.unread()
+        if stopped or played is None:
+            return None
+        if any(unread):
+            played["faults"].append(f"{sum(unread)} packets were not read in time")
+        return played
+
+    def _play(self, near: tuple[str, str], far: tuple[str, str]) -> None:
+        try:
+            prioritise()
+            with core_errors():
+                self._played = json.loads(self._core.play(near, far))
+        except BaseException as error:  # noqa: BLE001 (it is raised again by `run`)
+            self._failure = error
+
+
+def _set(namespace: str, key: str, value: str) -> None:
+    done = subprocess.run(inside(namespace, ["sysctl", "-qw", f"{key}={value}"]), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise FarlinkError(f"cannot set {key} in the namespace {namespace}: {done.stderr.strip()}", "install procps")
+
+
+class _Table:
+    """Rows of runs."""
+
+    def __init__(self, seed: int) -> None:
+        from farlink import _core
+
+        self.seed = seed
+        self._quantities = [name for name, *_ in _core.quantities()]
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, point: int, run: int, played: Mapping[str, Any], slowest_bps: float | None) -> None:
+        """Add the rows of a run."""
+        fault = "; ".join(played["faults"])
+        for row in played["rows"]:
+            values = dict(row)
+            duration_s = values["duration_s"]
+            if duration_s > 0:
+                values["goodput_bps"] = 8 * values["delivered_bytes"] / duration_s
+                if slowest_bps:
+                    values["goodput_fraction"] = min(1.0, values["goodput_bps"] / slowest_bps)
+            values |= {"point": point, "run": run}
+            values["reason"] = "; ".join(text for text in (values["reason"], fault and f"not valid: {fault}") if text)
+            self._rows.append(values)
+
+    def columns(self) -> dict[str, Any]:
+        """The tidy table."""
+        whole = {name: np.array([row[name] for row in self._rows], dtype=np.uint64) for name in ("point", "run")}
+        return {
+            "point": whole["point"],
+            "engine": [_NAME] * len(self._rows),
+            "flow": [row["flow"] for row in self._rows],
+            "transport": [row["transport"] for row in self._rows],
+            "run": whole["run"],
+            "seed": np.full(len(self._rows), self.seed, dtype=np.uint64),
+            "status": [row["status"] for row in self._rows],
+            "reason": [row["reason"] for row in self._rows],
+            **{name: np.array([_number(row.get(name)) for row in self._rows]) for name in self._quantities},
+        }
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

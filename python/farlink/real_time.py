@@ -1,0 +1,17 @@
+"""Priorities of threads that have to be on time."""
+
+from __future__ import annotations
+
+import os
+
+# Above other programs, below the kernel's own threads.
+_PRIORITY = 50
+
+
+def prioritise() -> bool:
+    """Give this thread a real-time priority; whether the system permits it."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+    except (AttributeError, OSError):
+        return False
+    return True
