@@ -55,7 +55,7 @@ def run(
     check_threads(threads)
     points = scenario.points()
     normal = scenario.normalised()
-    runs = int(normal.get("runs") or 1)
+    runs = int(normal["runs"])
     lengths = [float(point.get("duration_s", normal.get("duration_s") or math.nan)) for point in points]
     if any(math.isnan(length) for length in lengths):
         raise ScenarioError("duration_s: a live run takes real time, and the scenario does not say how much", "give duration_s = 60")
@@ -89,11 +89,19 @@ def run(
         seed=table.seed,
         points=points,
         columns=columns if rows else {},
-        summary_columns=dict(_core.summarise(columns)),
+        summary_columns=_summary(columns),
         interrupted=interrupted,
         approximations=scenario.approximations(),
         notes=list(notes),
     )
+
+
+def _summary(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Means and intervals over the runs, as of the packet engine: each run is a sample."""
+    from farlink import _core
+
+    found = dict(_core.summarise({**columns, "engine": ["packet"] * len(columns["engine"])}))
+    return found | {"engine": [_NAME] * len(found["engine"])}
 
 
 def _tell(progress: Callable[[int, int], None] | None, done_s: float, total_s: float) -> None:

@@ -44,7 +44,7 @@ pub struct Row {
     pub delay_p50_s: Option<f64>,
     /// What 99 % stay below.
     pub delay_p99_s: Option<f64>,
-    /// Share of its packets that did not leave at the far end.
+    /// Share of its packets that did not leave at the far end, or with wrong bits.
     pub loss_fraction: Option<f64>,
     /// Share of its packets that left with a mark of congestion.
     pub marked_fraction: Option<f64>,

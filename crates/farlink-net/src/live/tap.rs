@@ -1,6 +1,7 @@
 //! Counts the packets of each flow where they enter the path and where they leave it.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,8 +17,6 @@ use crate::emulate::{EmulateError, Line};
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const IPV4_BYTES: usize = 20;
-/// Bytes of a packet behind the IP header that tell it from others.
-const TELLING_BYTES: usize = 48;
 
 /// What is counted, shared between the emulator and the ends of flows.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub(super) struct Counted {
     flows: Vec<FlowTap>,
     by_port: HashMap<u16, usize>,
     /// Packets on the way forward, when they came in, and of which flow.
-    under_way: HashMap<Vec<u8>, (Time, usize)>,
+    under_way: HashMap<u64, (Time, usize)>,
     warmup: Time,
     end: Time,
 }
@@ -116,10 +115,13 @@ impl FlowTap {
     }
 }
 
-/// What tells a packet from all others, and what routers on the way change is not in it.
-fn telling(packet: &[u8]) -> Vec<u8> {
-    let end = packet.len().min(IPV4_BYTES + TELLING_BYTES);
-    [&packet[4..6], packet.get(IPV4_BYTES..end).unwrap_or_default()].concat()
+/// What tells a packet from all others. What routers change on the way is not in it; with wrong bits it is another one, which the
+/// receiver drops by its checksum.
+fn telling(packet: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    packet.get(4..8).hash(&mut hasher);
+    packet.get(IPV4_BYTES..).hash(&mut hasher);
+    hasher.finish()
 }
 
 struct Headers {
@@ -253,6 +255,9 @@ mod tests {
         marked[1] |= 3;
         counted.left(Time::from_secs(3), &marked);
         counted.left(Time::from_secs(3), &marked);
+        let mut damaged = other;
+        *damaged.last_mut().unwrap() ^= 1;
+        counted.left(Time::from_secs(3), &damaged);
         let flow = &counted.flows[0];
         assert_eq!((flow.sent_packets, flow.left_packets, flow.marked_packets, flow.delay_sum_s), (2, 1, 1, 2.0));
     }
