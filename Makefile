@@ -10,6 +10,7 @@
 # make wire     farlink send over a bad path beside the kernel's TCP, quinn and the packet engine, cell by cell, under floods, kills and
 #               shortages, and the pages: two hours, as root
 # make emulator  farlink emulate beside the packet engine and tbf, how late it is and how fast, and its page: twenty minutes, as root
+# make live     flows simulated and played for real, side by side, and the page: three hours, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -28,7 +29,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -96,6 +97,10 @@ wire: test-tools
 emulator: test-tools
 	@.ci/apt-packages ip=iproute2
 	@$(BIN)/python docs/emulator.py
+
+live: test-tools
+	@.ci/apt-packages ip=iproute2
+	@$(BIN)/python docs/live_engine.py
 
 soak: test-tools
 	@.ci/soak all
