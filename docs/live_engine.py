@@ -109,10 +109,9 @@ def table() -> str:
                 row += [f"{goodput / 1e6:.2f} ± {width / 1e6:.2f}", f"{delay * 1e3:.1f}"]
             goodputs = [shown[engine][0][0] for engine in ("packet", "live")]
             delays = [shown[engine][1][0] - PATHS[path]["delay_s"] for engine in ("packet", "live")]
-            is_met = abs(goodputs[1] / goodputs[0] - 1) <= GOODPUT and abs(delays[1] - delays[0]) <= max(
-                DELAY * delays[0], DELAY_S
-            )
-            rows.append([*row, f"{goodputs[1] / goodputs[0]:.2f}", f"{(delays[1] - delays[0]) * 1e3:+.1f}", "yes" if is_met else "no"])
+            ratio, more_s = goodputs[1] / goodputs[0], delays[1] - delays[0]
+            is_met = abs(ratio - 1) <= GOODPUT and abs(more_s) <= max(DELAY * delays[0], DELAY_S)
+            rows.append([*row, f"{ratio:.2f}", f"{more_s * 1e3:+.1f}", "yes" if is_met else "no"])
     head = ["path", "flow", "runs", "not valid", "simulated Mb/s", "delay ms", "live Mb/s", "delay ms", "live / simulated"]
     return page.table([*head, "queue ms more", "within"], rows, "ll")
 

@@ -39,6 +39,9 @@ pub(crate) struct LiveRun {
     /// The rate of the slowest hop forward, bit/s.
     #[pyo3(get)]
     slowest_bps: f64,
+    /// How long it takes, s.
+    #[pyo3(get)]
+    duration_s: f64,
 }
 
 /// Lays out the flows of a grid point and prepares its path.
@@ -66,6 +69,7 @@ pub(crate) fn prepare_live(
             Settings { path, seed: scenario.seed.whole(), run, duration: None, most_bytes: MOST_BYTES, spin: SPIN };
         Ok(LiveRun {
             timestamps: plan.timestamps,
+            duration_s: plan.duration.as_secs_f64(),
             plan,
             settings,
             classes: classes_of(scenario),

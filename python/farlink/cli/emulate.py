@@ -22,9 +22,9 @@ from farlink.cli.progress import progress_bar
 from farlink.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from farlink.namespaces import Namespaces
     from farlink.net.emulated import Emulated
     from farlink.net.emulation import Emulation
-    from farlink.namespaces import Namespaces
 
 EXAMPLES = """
 [bold]Examples[/bold]

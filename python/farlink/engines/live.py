@@ -11,12 +11,12 @@ import math
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farlink.errors import FarlinkError, ScenarioError, core_errors
+from farlink.errors import FarlinkError, core_errors
 from farlink.limits import check_threads
 from farlink.namespaces import FAR, NEAR, Namespaces, inside
 from farlink.real_time import prioritise
@@ -56,9 +56,9 @@ def run(
     points = scenario.points()
     normal = scenario.normalised()
     runs = int(normal["runs"])
-    lengths = [float(point.get("duration_s", normal.get("duration_s") or math.nan)) for point in points]
-    if any(math.isnan(length) for length in lengths):
-        raise ScenarioError("duration_s: a live run takes real time, and the scenario does not say how much", "give duration_s = 60")
+    # All of it is laid out before anything is played: what cannot be is refused at once.
+    first = [_Play(scenario, number, 0) for number in range(len(points))]
+    lengths = [play.duration_s for play in first]
     total_s = runs * sum(lengths)
     if announce is not None:
         announce(f"{runs * len(points)} live run{'s' if runs * len(points) > 1 else ''} of real time: up to {total_s:g} s")
@@ -68,16 +68,16 @@ def run(
     try:
         for number, length_s in enumerate(lengths):
             for each in range(runs):
-                play = _Play(scenario, number, each)
+                play = first[number] if each == 0 else _Play(scenario, number, each)
                 notes |= dict.fromkeys(play.notes)
-                played = play.run(lambda passed_s, before_s=done_s: _tell(progress, before_s + passed_s, total_s), cancel)
+                played = play.run(partial(_tell, progress, total_s, done_s), cancel)
                 if played is None:
                     interrupted = True
                     break
                 table.add(number, each, played, play.slowest_bps)
                 notes |= {f"live: run {each} at point {number} is not valid: {fault}": None for fault in played["faults"]}
                 done_s += length_s
-                _tell(progress, done_s, total_s)
+                _tell(progress, total_s, done_s, 0.0)
             if interrupted:
                 break
     except KeyboardInterrupt:
@@ -104,9 +104,9 @@ def _summary(columns: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"engine": [_NAME] * len(found["engine"])}
 
 
-def _tell(progress: Callable[[int, int], None] | None, done_s: float, total_s: float) -> None:
+def _tell(progress: Callable[[int, int], None] | None, total_s: float, done_s: float, passed_s: float) -> None:
     if progress is not None:
-        progress(min(int(done_s), math.ceil(total_s)), math.ceil(total_s))
+        progress(min(int(done_s + passed_s), math.ceil(total_s)), math.ceil(total_s))
 
 
 class _Play:
@@ -117,6 +117,7 @@ class _Play:
 
         with core_errors(scenario.in_its_words):
             self._core = _core.prepare_live(scenario.to_json(), point, run)
+        self.duration_s = self._core.duration_s
         is_constant = isinstance(scenario.data.get("link", {}).get("rate_bps", 0.0), int | float)
         self.slowest_bps = self._core.slowest_bps if is_constant else None
         self.notes = [scenario.in_its_words(note) for note in self._core.notes]
@@ -166,7 +167,7 @@ class _Play:
             prioritise()
             with core_errors():
                 self._played = json.loads(self._core.play(near, far))
-        except BaseException as error:  # noqa: BLE001 (it is raised again by `run`)
+        except BaseException as error:
             self._failure = error
 
 

@@ -144,7 +144,8 @@ pub(super) async fn carry(
             // What the kernel still has is delivered, and then FIN.
             let _ = sockopt::set_socket_linger(&tcp, None);
         }
-        End::Reset | End::Late => {
+        // Of one that is late, a frame may be half written, and the rest may not get through: the missing end says enough. `[T8]`
+        End::Reset => {
             let _ = to_peer.write_all(&Frame::Reset.to_bytes()).await;
         }
         _ => {}
