@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink.models.tcp_goodput import celandroni, erasure_tradeoff, mathis, selection, timeout
+from farlink.models.tcp_goodput import celandroni, erasure_tradeoff, mathis, selection, selective, short_buffer, timeout
 from farlink.models.tcp_latency import padhye
+from farlink.models.tcp_latency.timeout import sequence_mean_s
 
 LINK = {"rtt_s": 0.5, "timeout_s": 2.0}
+SHORT = {"rtt_s": 0.2, "timeout_s": 1.0}
 LOSSES = np.geomspace(1e-8, 0.5, 40)
 
 
@@ -91,3 +93,40 @@ def test_best_parity_is_where_rate_and_window_limits_meet(loss, data_units, rate
 def test_values_out_of_range_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+class TestShortBuffer:
+    def test_it_is_the_mean_of_a_sawtooth(self):
+        """A window that grows by a segment a round, drawn in steps: over a path of 1000 segments with room for 300 more."""
+        windows = np.arange(650, 1300)
+        rounds = np.maximum(windows, 1000) / 1000
+
+        assert short_buffer.utilisation(0.3) == pytest.approx(windows.sum() / 1000 / rounds.sum(), rel=1e-3)
+
+    def test_a_round_trip_of_room_keeps_the_link_busy(self):
+        assert short_buffer.utilisation([0, 1, 5, np.inf]).tolist() == [0.75, 1, 1, 1]
+
+    def test_a_room_below_zero_is_refused(self):
+        with pytest.raises(ValueError, match="buffer_bdp"):
+            short_buffer.utilisation(-0.1)
+
+
+class TestSelective:
+    def test_without_timeouts_it_is_what_arrives_of_padhyes_periods(self):
+        loss = np.array([1e-4, 1e-2])
+        expected = (1 - loss) * padhye.throughput_without_timeouts(loss, rtt_s=0.2, segments_per_ack=1)
+
+        found = selective.throughput(loss, timeouts_per_lost_repair=0, **SHORT)
+
+        np.testing.assert_allclose(found, expected)
+
+    def test_each_lost_repair_costs_a_sequence_of_timeouts(self):
+        loss = 0.02
+        period_s = 0.2 * padhye.period_rounds(loss, segments_per_ack=1)
+        with_waits = selective.throughput(loss, **SHORT)
+        without = selective.throughput(loss, timeouts_per_lost_repair=0, **SHORT)
+
+        assert without / with_waits == pytest.approx(1 + loss * sequence_mean_s(loss, timeout_s=1.0) / period_s)
+
+    def test_without_loss_the_window_limits(self):
+        assert selective.throughput(0.0, window_segments=30, **SHORT) == pytest.approx(150)

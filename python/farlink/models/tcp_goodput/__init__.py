@@ -3,6 +3,8 @@
 - `mathis`: the law of the inverse square root
 - `celandroni`: relation (1), with timeouts, as a share of the link's rate
 - `timeout`: what the retransmission timer is at least
+- `selective`: with timeouts for lost retransmissions only, as with selective acknowledgements
+- `short_buffer`: what the overflow of a queue leaves of the link's rate
 - `selection`: which of two models holds, by the share of the link that is used
 - `erasure_tradeoff`: what an erasure code takes from a link's rate and gives back in loss, after Barakat and Altman
 
@@ -10,6 +12,6 @@ Padhye's models, full and approximate, are in `farlink.models.tcp_latency.padhye
 independent, and not those of a queue.
 """
 
-from farlink.models.tcp_goodput import celandroni, erasure_tradeoff, mathis, selection, timeout
+from farlink.models.tcp_goodput import celandroni, erasure_tradeoff, mathis, selection, selective, short_buffer, timeout
 
-__all__ = ["celandroni", "erasure_tradeoff", "mathis", "selection", "timeout"]
+__all__ = ["celandroni", "erasure_tradeoff", "mathis", "selection", "selective", "short_buffer", "timeout"]
