@@ -79,6 +79,7 @@ papers: test-tools
 	@$(BIN)/python docs/tuning_bursts.py
 	@$(BIN)/python docs/bundles.py
 	@$(BIN)/python docs/fluid.py
+	@$(BIN)/python docs/model_engine.py
 
 neighbours: test-tools
 	@$(BIN)/python docs/aerotp_neighbours.py

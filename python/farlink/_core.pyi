@@ -287,6 +287,9 @@ def schema() -> str:
 def expand(scenario_json: str) -> str:
     """Check a scenario; JSON with ``points``, ``scenario`` (every default written out) and ``approximations``."""
 
+def model_points(scenario_json: str) -> list[str]:
+    """Each grid point as closed forms see it; JSON with ``scenario``, ``sizes`` of each flow's transport and ``rows``."""
+
 def run(
     scenario_json: str,
     threads: int | None = None,

@@ -89,6 +89,8 @@ class Study:
             remedy = f"one study for each: engine={' or engine='.join(map(repr, engines))}"
             raise ArgumentError(f"engine: the scenario names {len(engines)} engines", remedy)
         self.engine = engines[0]
+        if self.engine == "model":
+            raise ArgumentError("engine: closed forms have no runs to divide into pieces", 'farlink.run(..., engine="model")')
         with core_errors(self.scenario.in_its_words):
             self._core = _core.study(self.scenario.to_json(), self.engine == "fluid", threads, progress, cancel)
 

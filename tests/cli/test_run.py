@@ -26,6 +26,22 @@ def test_table_goes_to_standard_output(farlink, small):
     assert done.stderr == ""
 
 
+def test_several_engines_stand_in_one_table(farlink, small):
+    done = farlink("run", small, "--engine", "model,fluid,packet", "--set", "link.channel.ber=1e-7", "--report", "out.html")
+
+    assert done.returncode == 0, done.stderr
+    for engine in ("model", "fluid", "packet"):
+        assert re.search(rf"\b{engine}\b", done.stdout)
+    assert "note: model: " in done.stderr
+    assert "Lakshman" in done.stderr
+    content = json.loads(
+        farlink("run", small, "--engine", "model,packet", "--set", "link.channel.ber=1e-7", "--json", "-").stdout
+    )
+    assert content["scenario"]["engines"] == ["model", "packet"]
+    assert {row["engine"] for row in content["rows"]} == {"model", "packet"}
+    assert all(row["reason"] for row in content["rows"] if row["engine"] == "model")
+
+
 def test_json_has_the_documented_keys(farlink, small):
     done = farlink("run", small, "--json", "-")
 

@@ -331,7 +331,7 @@ def test_none_is_not_a_setting(small):
 
 
 def test_a_requested_engine_replaces_those_in_the_scenario(small):
-    settings = {"engines": ["model", "packet"], "runs": 1}
+    settings = {"engines": ["live", "packet"], "runs": 1}
     with pytest.raises(ScenarioError, match="not built yet"):
         farlink.run(small, set=settings)
 

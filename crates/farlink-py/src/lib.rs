@@ -27,7 +27,7 @@ mod _core {
     use std::io::{BufWriter, Cursor, Write};
     use std::path::PathBuf;
 
-    use farlink_core::scenario::{self, Expanded, from_json, quantity::QUANTITIES};
+    use farlink_core::scenario::{self, Expanded, Scenario, Sizes, from_json, quantity::QUANTITIES};
     use farlink_fec::events::burst_statistics as statistics;
     use farlink_fec::monte_carlo::Effort;
     use farlink_sim::Options;
@@ -149,6 +149,15 @@ mod _core {
         let (output, is_late) =
             watched_with(py, progress, cancel, |progress| farlink_sim::fluid::run(&expanded, &options, progress))?;
         Ok(output_to_dict(py, output?, is_late)?)
+    }
+
+    /// Each grid point as closed forms see it, as JSON: the `scenario` with its defaults, the `sizes` of each flow's transport and
+    /// the `rows` of its table.
+    #[pyfunction]
+    fn model_points(py: Python<'_>, scenario_json: &str) -> Result<Vec<String>, BoundaryError> {
+        py.detach(|| {
+            Ok(read(scenario_json)?.points.iter().map(|point| model_point(&point.scenario).to_string()).collect())
+        })
     }
 
     /// Prepares a study that is run by the piece; `cancel` stops the collection of error events and raises `KeyboardInterrupt`.
@@ -505,6 +514,16 @@ mod _core {
             .iter()
             .map(|quantity| (quantity.name, quantity.unit, quantity.description, quantity.unknown))
             .collect()
+    }
+
+    fn model_point(scenario: &Scenario) -> Value {
+        let sizes: Map<String, Value> =
+            scenario.flow.iter().map(|(name, flow)| (name.clone(), json!(Sizes::of(scenario, flow)))).collect();
+        let rows: Vec<Value> = farlink_sim::model_rows(scenario)
+            .into_iter()
+            .map(|row| json!({ "flow": row.flow, "transport": row.transport, "of": row.of, "flows": row.flows }))
+            .collect();
+        json!({ "scenario": scenario, "sizes": sizes, "rows": rows })
     }
 
     /// A function of Python that is told of a long study; what it raises is written to standard error.

@@ -12,6 +12,7 @@ mod error_events;
 mod estimate;
 pub mod fluid;
 mod layout;
+mod model;
 mod notes;
 mod observe;
 mod options;
@@ -33,6 +34,7 @@ pub use error_events::Sources;
 #[cfg(fuzzing)]
 pub use error_events::is_kept_file;
 pub use estimate::Estimate;
+pub use model::{ModelRow, model_rows};
 pub use observe::{Traced, trace_run};
 pub use options::{Announce, Options, Output, RunError, thread_pool};
 pub use played::played_path;

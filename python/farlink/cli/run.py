@@ -27,6 +27,8 @@ farlink run scenarios/geo-tcp.toml --set link.channel.ber=1e-6
 
 farlink run scenarios/geo-tcp.toml --set 'grid.link.channel.ber=[1e-7, 2e-7]'
 
+farlink run scenarios/closed-forms-geo.toml --engine model,fluid,packet --report geo.html
+
 farlink run scenarios/geo-tcp.toml --json - | jq '.summary[0].goodput_bps'
 
 farlink run scenarios/geo-tcp.toml --pcap captures --point 11
@@ -43,7 +45,14 @@ def run(
             help="Set a key, for example link.channel.ber=1e-7. A key of the grid is then fixed. Repeatable.",
         ),
     ] = None,
-    engine: Annotated[str | None, typer.Option(help="Engine to run with.", show_default="the scenario's")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME...]",
+            help="Engines to run with, in one table: model,fluid,packet.",
+            show_default="the scenario's",
+        ),
+    ] = None,
     runs: Annotated[int | None, typer.Option(help="Runs per grid point.", show_default="the scenario's")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random stream.", show_default="the scenario's")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to run on.", show_default="every core")] = None,

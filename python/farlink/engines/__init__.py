@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from farlink import scenario as scenarios
-from farlink.engines import fluid, live, packet
+from farlink.engines import fluid, live, model, packet
 from farlink.errors import ArgumentError, ScenarioError
 from farlink.near_names import instead
 from farlink.result import Result, together
@@ -47,6 +47,7 @@ ENGINES: dict[str, Engine] = {
     "packet": packet.run,
     "fluid": fluid.run,
     "live": live.run,
+    "model": model.run,
 }
 
 
@@ -54,7 +55,7 @@ def run(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
     set: Mapping[str, Any] | Iterable[str] = (),
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     runs: int | None = None,
     seed: int | None = None,
     threads: int | None = None,
@@ -72,7 +73,8 @@ def run(
     set
         Settings on top of it: ``{"link.channel.ber": 1e-7}`` or ``["link.channel.ber=1e-7"]``.
     engine
-        Name of the engine; by default those that the scenario names, else ``"packet"``.
+        Name of the engine, or of several, as a list or ``"model,fluid,packet"``: their results stand in one. By default those
+        that the scenario names, else ``"packet"``.
     runs
         Runs per grid point; replaces a `precision` rule.
     seed
@@ -160,7 +162,7 @@ def prepare(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
     set: Mapping[str, Any] | Iterable[str] = (),
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     runs: int | None = None,
     seed: int | None = None,
 ) -> Scenario:
@@ -181,8 +183,7 @@ def prepare(
         if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
             raise ArgumentError(f"{name}: {printable(repr(number), 60)} is not a whole number", "give a whole number")
     if engine is not None:
-        _engine(engine)
-        settings.append(f"engines={_toml([engine])}")
+        settings.append(f"engines={_toml(_names(engine))}")
     if runs is not None:
         settings.append(f"runs={runs}")
     if seed is not None:
@@ -200,6 +201,18 @@ def named_engines(scenario: Scenario) -> list[str]:
         scenario.points()
         return ["packet"]
     return [str(name) for name in named]
+
+
+def _names(engine: str | Sequence[str]) -> list[str]:
+    """The engines that an argument names."""
+    names = [name.strip() for name in engine.split(",")] if isinstance(engine, str) else engine
+    if not isinstance(names, Sequence) or not names:
+        raise ArgumentError(
+            f"engine: {printable(repr(engine), 60)} names no engine", f"give one or more of {', '.join(ENGINES)}"
+        )
+    for name in names:
+        _engine(name)
+    return list(names)
 
 
 def _engine(name: str) -> Engine:

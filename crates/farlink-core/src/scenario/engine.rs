@@ -8,7 +8,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{fluid, live};
+use super::{fluid, live, model};
 use crate::ConfigError;
 
 /// An engine that can run scenarios.
@@ -38,6 +38,7 @@ pub const ENGINES: &[Engine] = &[
     Engine { name: "packet", honoured: HonouredKeys::All, is_of_long_run: false },
     Engine { name: "fluid", honoured: HonouredKeys::Only(fluid::HONOURED), is_of_long_run: true },
     Engine { name: "live", honoured: HonouredKeys::ByTransport(live::HONOURED), is_of_long_run: false },
+    Engine { name: "model", honoured: HonouredKeys::ByTransport(model::HONOURED), is_of_long_run: true },
 ];
 
 const NAMES: [&str; ENGINES.len()] = {
@@ -49,9 +50,6 @@ const NAMES: [&str; ENGINES.len()] = {
     }
     names
 };
-
-/// Engines that are planned but do not exist yet.
-const PLANNED: &[&str] = &["model"];
 
 impl Engine {
     /// Whether it honours the key at a dotted path of a scenario as it is given.
@@ -133,10 +131,6 @@ impl<'de> Deserialize<'de> for EngineName {
             fn visit_str<E: Error>(self, name: &str) -> Result<EngineName, E> {
                 match ENGINES.iter().find(|engine| engine.name == name) {
                     Some(engine) => Ok(EngineName(engine)),
-                    None if PLANNED.contains(&name) => {
-                        let found = format!("the engine {name:?}, which is not built yet,");
-                        Err(E::invalid_value(Unexpected::Other(&found), &self))
-                    }
                     None => Err(E::unknown_variant(name, &NAMES)),
                 }
             }

@@ -413,6 +413,11 @@ impl AerotpConfig {
         self.mode.has_parity() || self.has(Mode::QuasiReliable)
     }
 
+    /// Payload of a full packet that opens no connection, in bytes.
+    pub fn full_payload_bytes(&self) -> u64 {
+        self.packet_size().room(false).into()
+    }
+
     /// The packet size with which a connection begins.
     pub(super) fn packet_size(&self) -> PacketSize {
         let parity = if self.mode.has_parity() { self.parity() } else { Parity::NONE };
