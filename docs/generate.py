@@ -209,7 +209,7 @@ ROW_KEYS = (
         "`ok`; `unfinished`: traffic that has an end was still arriving when the run was over; `stalled`: nothing arrived for "
         "longer than a round trip and a timeout, or nothing more can arrive ([rule](../concepts/packet-engine.md#status))",
     ),
-    ("reason", "what is missing, since when, and why; empty if `ok`"),
+    ("reason", "what is missing, since when, and why; empty if `ok`, but with the engine `model` its equation"),
 )  # fmt: skip
 
 

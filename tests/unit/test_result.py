@@ -331,8 +331,8 @@ def test_none_is_not_a_setting(small):
 
 
 def test_a_requested_engine_replaces_those_in_the_scenario(small):
-    settings = {"engines": ["live", "packet"], "runs": 1}
-    with pytest.raises(ScenarioError, match="not built yet"):
+    settings = {"engines": ["ns-4", "packet"], "runs": 1}
+    with pytest.raises(ScenarioError, match="ns-4"):
         farlink.run(small, set=settings)
 
     done = farlink.run(small, set=settings, engine="packet")
