@@ -1,4 +1,4 @@
-//! For the fuzzer: what reads handshakes of strangers. Not compiled otherwise.
+//! For the fuzzer: what reads handshakes of strangers, and random numbers that repeat. Not compiled otherwise.
 
 pub use crate::files::frames;
 pub use crate::gateway::fuzzing::{gateway_config, gateway_frames, gateway_socks};
@@ -6,6 +6,7 @@ use crate::seal::cookie::{self, CookieSeal};
 use crate::seal::hello::{Checked, INITIATION_CONTENT_BYTES, Responder};
 use crate::seal::mac::{HelloMac, MAC_BYTES};
 use crate::seal::renewal::{Answer, Renewal};
+pub use crate::seal::repeatable::restart;
 use crate::seal::{PresharedKey, StaticKey};
 
 /// The keys of two hosts that the fuzzer plays against.

@@ -279,8 +279,11 @@ pub(super) fn builder<'a>(
     own: &'a StaticKey,
     shared: &'a PresharedKey,
 ) -> Result<Builder<'a>, snow::Error> {
-    let builder = Builder::new(PATTERN.parse()?).prologue(prologue)?;
-    builder.local_private_key(own.private_bytes())?.psk(1, shared.as_bytes())
+    #[cfg(not(fuzzing))]
+    let builder = Builder::new(PATTERN.parse()?);
+    #[cfg(fuzzing)]
+    let builder = Builder::with_resolver(PATTERN.parse()?, super::repeatable::resolver());
+    builder.prologue(prologue)?.local_private_key(own.private_bytes())?.psk(1, shared.as_bytes())
 }
 
 fn write(state: &mut HandshakeState, kind: u8, payload: &[u8], noise_bytes: usize, code: &HelloMac) -> Vec<u8> {

@@ -7,6 +7,8 @@ pub(crate) mod mac;
 mod packet_key;
 pub(crate) mod random;
 pub(crate) mod renewal;
+#[cfg(fuzzing)]
+pub(crate) mod repeatable;
 pub(crate) mod versions;
 
 pub use identity::{KEY_BYTES, NoKey, PresharedKey, PublicKey, StaticKey};

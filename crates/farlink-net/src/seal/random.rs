@@ -1,9 +1,14 @@
 //! Random numbers of the operating system.
 
 use farlink_core::rng::RandomSource;
+#[cfg(not(fuzzing))]
 use ring::rand::{SecureRandom, SystemRandom};
 
+#[cfg(fuzzing)]
+pub(crate) use super::repeatable::fill;
+
 /// Fills a buffer.
+#[cfg(not(fuzzing))]
 pub(crate) fn fill(out: &mut [u8]) {
     SystemRandom::new().fill(out).expect("the operating system has random numbers");
 }
