@@ -40,7 +40,7 @@ run: install
 	@echo "Open the report: file://$(CURDIR)/out/geo-tcp.html"
 
 test: $(STAMPS)/venv
-	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc ip=iproute2 /usr/include/fec.h=libfec-dev
+	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc ip=iproute2 curl=curl /usr/include/fec.h=libfec-dev
 	@.ci/checks
 
 check:
