@@ -108,7 +108,13 @@ def inside(name: str, command: Sequence[str]) -> list[str]:
 
 def _locked(number: int) -> IO[str] | None:
     """The file of a pair of namespaces; None if an emulator has it."""
-    lock = (_LOCKS / f"emulate-{number}").open("a+")
+    try:
+        lock = (_LOCKS / f"emulate-{number}").open("a+")
+    except OSError as error:
+        raise NamespaceError(
+            f"cannot make network namespaces: {error}",
+            "run it as root, or relay UDP with --listen and --to, which needs nothing",
+        ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

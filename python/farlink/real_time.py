@@ -9,9 +9,9 @@ _PRIORITY = 50
 
 
 def prioritise() -> bool:
-    """Give this thread a real-time priority; whether the system permits it."""
+    """Give this thread a real-time priority, and none to those that it starts; whether the system permits it."""
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(_PRIORITY))
     except (AttributeError, OSError):
         return False
     return True

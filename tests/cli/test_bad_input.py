@@ -106,7 +106,7 @@ def test_bad_scenario_is_refused(case, farlink, tmp_path):
         (["small.toml", "--set", "grid.link.chanel.ber=[1e-7]"], ["link.chanel.ber"]),
         (["small.toml", "--engine", "paket"], ["paket", "packet"]),
         (["small.toml", "--engine", "packet,modle"], ["'modle' is not known", "did you mean 'model'?"]),
-        (["small.toml", "--engine", "packet,"], ["engine '' is not known", "packet, fluid, model"]),
+        (["small.toml", "--engine", "packet,"], ["engine '' is not known", "packet, fluid, live, model"]),
         (["small.toml", "--engine", "packet,packet"], ["engines[1]", "named twice"]),
         (["small.toml", "--engine", "model", "--set", "transport.sack.variant=tahoe"], ["transport.sack.variant", '"reno"']),
         (["small.toml", "--runs", "0"], ["runs", "0"]),

@@ -142,7 +142,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("a sender that nothing bounds", &[("segment_bytes = 1000", "congestion_control = \"none\"")]),
     ("no retransmission at all", &[("segment_bytes = 1000", "max_retransmissions = 0")]),
     ("patience beside a duration", &[("duration_s = 100", "duration_s = 100\ngive_up_after_s = 50")]),
-    ("engine not built", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"live\"]")]),
+    ("engine unknown: ns-4", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"ns-4\"]")]),
     (
         "a key that the fluid engine does not support",
         &[("duration_s = 100", "engines = [\"fluid\"]"), ("segment_bytes = 1000", "pacing = true")],

@@ -95,10 +95,17 @@ impl LiveRun {
     /// Plays the flows between two ends, each the file of its namespace and its address, on this thread; returns rows and faults as JSON.
     fn play(&self, py: Python<'_>, near: (PathBuf, String), far: (PathBuf, String)) -> PyResult<String> {
         let tunnel = lock(&self.line).take();
-        let tunnel = tunnel.ok_or_else(|| raised("there is no tunnel; open one first", 2))?;
+        let mut tunnel = tunnel.ok_or_else(|| raised("there is no tunnel; open one first", 2))?;
         let machine = Machine { near: end(near)?, far: end(far)? };
-        let run = py.detach(|| play(&self.plan, &machine, &self.settings, tunnel, &self.watch));
+        let run = py.detach(|| play(&self.plan, &machine, &self.settings, &mut tunnel, &self.watch));
+        // Devices stay until they were asked what nobody has read.
+        *lock(&self.line) = Some(tunnel);
         run.map(|run| to_json(&run).to_string()).map_err(from_live)
+    }
+
+    /// Gives back the devices.
+    fn close(&self) {
+        *lock(&self.line) = None;
     }
 
     /// Ends the run, from any thread.

@@ -39,6 +39,8 @@ sudo farlink emulate scenarios/two-hop.toml --netns
 """
 
 _LOOK_S = 0.25
+# A command that was asked to end may take so long.
+_PATIENCE_S = 5.0
 # As the shell's `timeout` does.
 _TIMED_OUT = 124
 
@@ -230,8 +232,13 @@ def _run(emulation: Emulation, command: list[str], namespaces: Namespaces, durat
             signal.signal(number, handler)
         if child.poll() is None:
             child.terminate()
-            child.wait()
-    note(f"the command was ended after {duration} s")
+            try:
+                child.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:  # as interactive shells, which take no SIGTERM
+                child.kill()
+                child.wait()
+    if duration is not None:
+        note(f"the command was ended after {duration} s")
     return _TIMED_OUT
 
 

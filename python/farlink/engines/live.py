@@ -82,6 +82,12 @@ def run(
                 break
     except KeyboardInterrupt:
         interrupted = True
+    except FarlinkError as error:
+        if not table.has_rows:
+            raise
+        # What was measured took real time, and stays.
+        notes[f"live: the runs ended early: {error}"] = None
+        interrupted = True
     columns = table.columns()
     return Result(
         scenario=scenario,
@@ -118,11 +124,13 @@ class _Play:
         with core_errors(scenario.in_its_words):
             self._core = _core.prepare_live(scenario.to_json(), point, run)
         self.duration_s = self._core.duration_s
-        is_constant = isinstance(scenario.data.get("link", {}).get("rate_bps", 0.0), int | float)
+        hops = [scenario.data.get("link", {}), *scenario.data.get("hop", {}).values()]
+        is_constant = all(isinstance(hop.get("rate_bps", 0.0), int | float) for hop in hops)
         self.slowest_bps = self._core.slowest_bps if is_constant else None
         self.notes = [scenario.in_its_words(note) for note in self._core.notes]
         self._played: dict[str, Any] | None = None
         self._failure: BaseException | None = None
+        self._ended = threading.Event()
 
     def run(self, tell: Callable[[float], None], cancel: Cancel | None) -> dict[str, Any] | None:
         """Play it; None if it was stopped."""
@@ -141,21 +149,21 @@ class _Play:
             passed_s = 0.0
             stopped = False
             try:
-                while thread.is_alive():
-                    thread.join(_LOOK_S)
+                # Not `join`, which takes a thread for ended when Ctrl-C comes meanwhile (CPython 3.11).
+                while not self._ended.wait(_LOOK_S):
                     passed_s += _LOOK_S
                     tell(passed_s)
                     if cancel is not None and cancel.is_set():
                         stopped = True
                         break
             finally:
-                if thread.is_alive():
-                    self._core.stop()
-                    thread.join()
+                self._core.stop()
+                self._ended.wait()
+                unread = ends.unread()
+                self._core.close()
             if self._failure is not None:
                 raise self._failure
             played = self._played
-            unread = ends.unread()
         if stopped or played is None:
             return None
         if any(unread):
@@ -169,6 +177,8 @@ class _Play:
                 self._played = json.loads(self._core.play(near, far))
         except BaseException as error:
             self._failure = error
+        finally:
+            self._ended.set()
 
 
 def _set(namespace: str, key: str, value: str) -> None:
@@ -200,6 +210,11 @@ class _Table:
             values |= {"point": point, "run": run}
             values["reason"] = "; ".join(text for text in (values["reason"], fault and f"not valid: {fault}") if text)
             self._rows.append(values)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is any."""
+        return bool(self._rows)
 
     def columns(self) -> dict[str, Any]:
         """The tidy table."""

@@ -37,6 +37,26 @@ pub trait Line {
     }
 }
 
+impl<L: Line> Line for &mut L {
+    type Packet = L::Packet;
+
+    fn wait(&mut self, at_most: Duration) -> io::Result<()> {
+        (**self).wait(at_most)
+    }
+
+    fn receive(&mut self, at: End) -> Result<Option<L::Packet>, EmulateError> {
+        (**self).receive(at)
+    }
+
+    fn send(&mut self, at: End, packet: L::Packet) -> bool {
+        (**self).send(at, packet)
+    }
+
+    fn clients(&self) -> u64 {
+        (**self).clients()
+    }
+}
+
 /// What is played.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -14,3 +14,5 @@ pub use endpoint::{BindError, Endpoint, EndpointConfig};
 pub(crate) use shared::UNSENT_BYTES;
 pub use stream::Connection;
 pub(crate) use stream::Settled;
+#[cfg(target_os = "linux")]
+pub(crate) use timer::Timer;

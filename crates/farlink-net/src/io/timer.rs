@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::Timer;
+pub(crate) use linux::Timer;
 #[cfg(not(target_os = "linux"))]
-pub(super) use tokio_timer::Timer;
+pub(crate) use tokio_timer::Timer;
 
 /// Shorter waits are made this long: at high rates a batch of packets costs less than a wake-up for each. A batch is then no more than
 /// a millisecond of the rate.
@@ -29,16 +29,20 @@ mod linux {
     /// A timer of the kernel, which is read like a pipe: tokio's other form for descriptors needs unsafe code. That of tokio if there is
     /// none to be had.
     #[derive(Debug)]
-    pub(in super::super) struct Timer(Option<Receiver>);
+    pub(crate) struct Timer(Option<Receiver>);
 
     impl Timer {
-        pub(in super::super) fn new() -> Self {
+        pub(crate) fn new() -> Self {
             Timer(create().inspect_err(|error| tracing::debug!(%error, "no timer of the kernel")).ok())
         }
 
-        /// Waits for so long; it may be cancelled.
+        /// Waits for so long, or a little more, so that there are not too many waits; it may be cancelled.
         pub(in super::super) async fn wait(&self, span: Duration) {
-            let span = span.max(LEAST);
+            self.wait_for(span.max(LEAST)).await;
+        }
+
+        /// Waits for so long; it may be cancelled.
+        pub(crate) async fn wait_for(&self, span: Duration) {
             let Some(timer) = self.0.as_ref().filter(|timer| start(timer, span).is_ok()) else {
                 return tokio::time::sleep(span).await;
             };
@@ -72,10 +76,10 @@ mod tokio_timer {
     use super::LEAST;
 
     #[derive(Debug)]
-    pub(in super::super) struct Timer;
+    pub(crate) struct Timer;
 
     impl Timer {
-        pub(in super::super) fn new() -> Self {
+        pub(crate) fn new() -> Self {
             Timer
         }
 

@@ -12,6 +12,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::LiveError;
 use super::plan::Traffic;
+use crate::io::Timer;
 
 /// The time since the beginning of a run, for all its threads.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +32,12 @@ impl Stopwatch {
         self.0.elapsed()
     }
 
-    /// Waits until so much has passed.
+    /// Waits until so much has passed, to some 0.1 ms.
     pub(super) async fn until(self, passed: Duration) {
-        tokio::time::sleep_until((self.0 + passed).into()).await;
+        let left = passed.saturating_sub(self.passed());
+        if !left.is_zero() {
+            Timer::new().wait_for(left).await;
+        }
     }
 }
 
@@ -75,14 +79,15 @@ pub(super) async fn write_traffic(
             }
             stream.flush().await
         }
-        Traffic::Cbr { every, bytes, messages } => {
+        Traffic::Cbr { every, bytes, messages, last_bytes } => {
             let message = vec![0; bytes];
             let began = watch.passed();
             let mut number = 0;
             while messages.is_none_or(|all| u64::from(number) < all) {
                 watch.until(began + every * number).await;
-                stream.write_all(&message).await?;
                 number += 1;
+                let now = if messages == Some(number.into()) { last_bytes } else { bytes };
+                stream.write_all(&message[..now]).await?;
             }
             stream.flush().await
         }

@@ -80,7 +80,8 @@ impl Meter {
         let mut delivered = self.delivered();
         if now < self.span[1] {
             delivered.is_done = true;
-            delivered.last = Some(now);
+            // The end itself may come late, and carries nothing.
+            delivered.last.get_or_insert(now);
         }
     }
 

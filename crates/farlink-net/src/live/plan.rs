@@ -15,8 +15,13 @@ const MOST_FLOWS: usize = 256;
 const FIRST_PORT: u16 = 5001;
 /// A datagram that is longer than a packet of the path would be cut into several.
 const MOST_UDP_BYTES: usize = 1472;
-/// What messages of UDP begin with: when they were sent, and a number.
-pub(super) const UDP_HEAD_BYTES: usize = 16;
+/// Bytes of TCP's payload with its options: least as the kernel has it, and most in a packet of 1500 bytes.
+const PACKET_BYTES: u64 = 1500;
+const LEAST_SEGMENT: u64 = 88;
+const MOST_SEGMENT: u64 = 1460;
+const TIMESTAMP_BYTES: u64 = 12;
+/// What messages of UDP begin with: when they were sent.
+const UDP_HEAD_BYTES: usize = 8;
 
 /// The flows of a scenario.
 #[derive(Clone, Debug)]
@@ -64,6 +69,8 @@ pub(super) enum Traffic {
         every: Duration,
         bytes: usize,
         messages: Option<u64>,
+        /// The last one may be shorter.
+        last_bytes: usize,
     },
 }
 
@@ -142,6 +149,11 @@ fn how(name: &str, scenario: &Scenario) -> Result<How, ConfigError> {
             let what = "a live run of AeroTP has connections";
             Err(ConfigError::new(format!("{table}.mode"), what, "give another mode, or kind = \"udp\""))
         }
+        TransportConfig::Aerotp(aerotp) if aerotp.packet_bytes.whole() != PACKET_BYTES => {
+            let what =
+                format!("packets of a live run have up to {PACKET_BYTES} bytes, not {}", aerotp.packet_bytes.whole());
+            Err(ConfigError::new(format!("{table}.packet_bytes"), what, "give 1500, or use the engine packet"))
+        }
         TransportConfig::Aerotp(aerotp) => Ok(How::Aerotp(Box::new(aerotp.clone()))),
         TransportConfig::Udp(udp) if udp.correction.is_some() || udp.copies.whole() > 1 => {
             let what = "sockets send each datagram once and without a code";
@@ -174,7 +186,17 @@ fn kernel_tcp(tcp: &TcpConfig) -> Result<How, ConfigError> {
         let what = "the kernel delays acknowledgements";
         return Err(ConfigError::new("delayed_ack", what, "remove it, or use the engine packet"));
     }
-    Ok(How::Tcp { control, segment_bytes: tcp.segment_bytes.whole() as u32 })
+    let segment_bytes = tcp.segment_bytes.whole();
+    // Of what TCP_MAXSEG says, the kernel uses some for timestamps.
+    let with_options = if tcp.timestamps { segment_bytes + TIMESTAMP_BYTES } else { segment_bytes };
+    if !(LEAST_SEGMENT..=MOST_SEGMENT).contains(&with_options) {
+        let most = MOST_SEGMENT + segment_bytes - with_options;
+        let what = format!(
+            "packets have up to 1500 bytes, so that segments have {LEAST_SEGMENT} to {most}, not {segment_bytes}"
+        );
+        return Err(ConfigError::new("segment_bytes", what, "give a number between them"));
+    }
+    Ok(How::Tcp { control, segment_bytes: with_options as u32 })
 }
 
 fn traffic(kind: &TrafficKind, how: &How) -> Result<Traffic, ConfigError> {
@@ -187,6 +209,7 @@ fn traffic(kind: &TrafficKind, how: &How) -> Result<Traffic, ConfigError> {
                 every: Duration::from_secs_f64(8.0 * bytes as f64 / cbr.rate_bps.get()),
                 bytes: bytes as usize,
                 messages: cbr.bytes.map(|all| all.whole().div_ceil(bytes)),
+                last_bytes: cbr.bytes.map_or(0, |all| all.whole() - (all.whole().div_ceil(bytes) - 1) * bytes) as usize,
             }
         }
         TrafficKind::Transfers(_) => {
@@ -195,6 +218,12 @@ fn traffic(kind: &TrafficKind, how: &How) -> Result<Traffic, ConfigError> {
         }
     };
     match (how, traffic) {
+        (How::Udp, Traffic::Cbr { messages: Some(_), last_bytes, .. }) if last_bytes < UDP_HEAD_BYTES => {
+            let what = format!(
+                "the last datagram would have {last_bytes} bytes, and one of a live run has {UDP_HEAD_BYTES} at least"
+            );
+            Err(ConfigError::new("bytes", what, "give a multiple of payload_bytes"))
+        }
         (How::Udp, Traffic::Cbr { bytes, .. }) if (UDP_HEAD_BYTES..=MOST_UDP_BYTES).contains(&bytes) => Ok(traffic),
         (How::Udp, Traffic::Cbr { bytes, .. }) => {
             let what = format!("a datagram of a live run has {UDP_HEAD_BYTES} to {MOST_UDP_BYTES} bytes, not {bytes}");
@@ -252,6 +281,18 @@ mod tests {
             ),
             (json!({"kind": "tcp", "variant": "sack"}), json!({"start_spread_s": 1}), "flow.f.start_spread_s"),
             (json!({"kind": "tcp", "variant": "sack"}), json!({"count": 1000}), "flow.f.count"),
+            (json!({"kind": "tcp", "variant": "sack", "segment_bytes": 8960}), json!({}), "transport.t.segment_bytes"),
+            (
+                json!({"kind": "tcp", "variant": "sack", "segment_bytes": 1449, "timestamps": true}),
+                json!({}),
+                "transport.t.segment_bytes",
+            ),
+            (json!({"kind": "aerotp", "rate_bps": 1e6, "packet_bytes": 600}), json!({}), "transport.t.packet_bytes"),
+            (
+                json!({"kind": "udp"}),
+                json!({"traffic": {"kind": "cbr", "rate_bps": 1e6, "payload_bytes": 300, "bytes": 301}}),
+                "flow.f.traffic.bytes",
+            ),
         ];
         for (transport, flow, key) in cases {
             let error = plan(transport.clone(), flow).unwrap_err();

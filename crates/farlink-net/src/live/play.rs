@@ -72,7 +72,8 @@ pub fn play<L: Line<Packet = IpPacket>>(
         guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, LiveError>(report?)
     })?;
-    let counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+    counted.end(report.ways[0].held_bytes == 0);
     let flows = plan.flows.iter().zip(&meters).zip(counted.flows());
     let mut rows: Vec<Row> = flows.map(|((flow, meter), tap)| row(plan, flow, &meter.read(), tap)).collect();
     rows.push(all(plan, &rows, &meters, counted.flows()));
@@ -145,7 +146,7 @@ impl Shared<'_> {
                     tasks.spawn(tcp::receive(tcp::listener(at, *segment_bytes).map_err(failed)?, meter));
                 }
                 How::Udp => {
-                    tasks.spawn(udp::receive(udp_socket(at).map_err(failed)?, meter));
+                    tasks.spawn(udp::receive(udp_socket(at).map_err(failed)?, flow.traffic, meter));
                 }
                 How::Aerotp(config) => {
                     tasks.spawn(aerotp::receive(keys.receiver(&flow.name, at, config)?, meter));
@@ -198,7 +199,7 @@ fn udp_socket(at: SocketAddr) -> std::io::Result<tokio::net::UdpSocket> {
 
 fn failed(flow: &LiveFlow, what: &'static str) -> impl FnOnce(std::io::Error) -> LiveError {
     let flow = flow.name.clone();
-    let remedy = "give another control, as the kernel may lack this one (modprobe tcp_bbr), or a free port";
+    let remedy = "another control if the kernel lacks this one (modprobe tcp_bbr), or less open sockets";
     move |error| LiveError::Socket { flow, what, error, remedy }
 }
 
@@ -233,7 +234,8 @@ fn row(plan: &Plan, flow: &LiveFlow, delivered: &Delivered, tap: &FlowTap) -> Ro
 /// What the packets of some flows tell.
 fn of_packets(taps: &[FlowTap]) -> Row {
     let sum = |count: fn(&FlowTap) -> u64| taps.iter().map(count).sum::<u64>() as f64;
-    let (sent, left) = (sum(|tap| tap.sent_packets), sum(|tap| tap.left_packets));
+    let decided = sum(|tap| tap.sent_packets - tap.undecided_packets);
+    let left = sum(|tap| tap.left_packets);
     let delay_sum_s: f64 = taps.iter().map(|tap| tap.delay_sum_s).sum();
     Row {
         flow: String::new(),
@@ -247,8 +249,8 @@ fn of_packets(taps: &[FlowTap]) -> Row {
         delay_mean_s: None,
         delay_p50_s: None,
         delay_p99_s: None,
-        loss_fraction: (sent > 0.0).then(|| 1.0 - left / sent),
-        marked_fraction: (sent > 0.0).then(|| sum(|tap| tap.marked_packets) / sent),
+        loss_fraction: (decided > 0.0).then(|| 1.0 - left / decided),
+        marked_fraction: (decided > 0.0).then(|| sum(|tap| tap.marked_packets) / decided),
         duration_s: 0.0,
         transfer_time_s: None,
     }

@@ -38,6 +38,10 @@ pub(super) struct FlowTap {
     pub(super) marked_packets: u64,
     pub(super) retransmitted_bytes: u64,
     pub(super) delay_sum_s: f64,
+    /// When the newest packet that has left had come in. What came in later may still be under way.
+    newest_left: Time,
+    /// Packets of which it is not known whether they are lost.
+    pub(super) undecided_packets: u64,
     /// Place in the sequence space of TCP: of the SYN, and how many bytes of the stream were sent.
     initial: Option<u32>,
     sent_stream: u64,
@@ -81,8 +85,20 @@ impl Counted {
         let Some((came, at)) = self.under_way.remove(&telling(packet)) else { return };
         let flow = &mut self.flows[at];
         flow.left_packets += 1;
+        flow.newest_left = flow.newest_left.max(came);
         flow.delay_sum_s += now.since(came).as_secs_f64();
         flow.marked_packets += u64::from(packet[1] & 3 == 3);
+    }
+
+    /// The run is over, with packets under way or not: those that came in behind the newest that has left may be.
+    pub(super) fn end(&mut self, is_empty: bool) {
+        if is_empty {
+            return;
+        }
+        for &(came, at) in self.under_way.values() {
+            let flow = &mut self.flows[at];
+            flow.undecided_packets += u64::from(came > flow.newest_left);
+        }
     }
 
     /// The application has so many bytes of the stream: when each part of them was first sent.
@@ -260,6 +276,22 @@ mod tests {
         counted.left(Time::from_secs(3), &damaged);
         let flow = &counted.flows[0];
         assert_eq!((flow.sent_packets, flow.left_packets, flow.marked_packets, flow.delay_sum_s), (2, 1, 1, 2.0));
+    }
+
+    /// A packet that another one has overtaken is lost; the last ones may be under way.
+    #[test]
+    fn what_may_be_under_way_is_not_lost() {
+        let mut counted = counted();
+        let packets = [b"1", b"2", b"3", b"4"].map(|payload| tcp_packet(payload[0].into(), false, payload));
+        for (second, packet) in (1..).zip(&packets) {
+            counted.entered(Time::from_secs(second), packet);
+        }
+        counted.left(Time::from_secs(9), &packets[1]);
+        counted.end(false);
+        assert_eq!((counted.flows[0].left_packets, counted.flows[0].undecided_packets), (1, 2));
+        counted.flows[0].undecided_packets = 0;
+        counted.end(true);
+        assert_eq!(counted.flows[0].undecided_packets, 0);
     }
 
     #[test]

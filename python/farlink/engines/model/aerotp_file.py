@@ -27,12 +27,12 @@ def answer(flow: Flow, point: Point) -> Answer:
     # The last packet's own time is in the one-way delay.
     ahead_s = sender.one_way_s - 8 * sender.packet_bytes / sender.rate_bps
     time_s = ahead_s + 8 * wire_bytes / sender.rate_bps + sender.round_trip_s * (rounds - 1)
-    least_s = float(
+    least_s = ahead_s + float(
         bounds.completion_bound_s(
             file_bytes,
             loss_rate=sender.loss,
             rate_bps=sender.rate_bps,
-            delay_s=ahead_s,
+            delay_s=0.0,
             payload_bytes=sender.payload_bytes,
             header_bytes=header,
         )

@@ -61,6 +61,10 @@ def connection(flow: Flow, point: Point) -> Connection:
     if loss >= 1:
         raise refused(f"{path.hops[0].table}.channel", "finds that every segment would be lost", "give a smaller loss or ber")
     hop = path.bottleneck
+    slow = min(path.hops, key=lambda one: one.back_rate_bps)
+    if sizes.ack_bytes / slow.back_rate_bps > sizes.packets_per_ack * sizes.packet_bytes / hop.rate_bps:
+        what = "has acknowledgements that do not wait for each other, and the way back is too slow for them"
+        raise refused(f"{slow.table}.return.rate_bps", what, "give a higher rate")
     round_trip_s = path.one_way_s(sizes.packet_bytes) + path.way_back_s(sizes.ack_bytes)
     least_s, most_s = sizes.timeouts_s
     return Connection(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from farlink.engines.model.answer import Answer
 from farlink.engines.model.point import Flow, Hop, Point, refused
 
@@ -21,6 +23,10 @@ def answer(flow: Flow, point: Point) -> Answer:
         "sent_bps": 8 * sum(length + headers for length in lengths) / interval_s,
     }
     if "bytes" in flow.traffic:
+        last_s = flow.start_s + 8 * float(flow.traffic["bytes"]) / float(flow.traffic["rate_bps"])
+        if last_s > point.duration_s:
+            what = f"finds that the last datagram is sent at {last_s:.4g} s, and the run ends before"
+            raise refused("duration_s", what, f"give more than {last_s:.4g}")
         values["delivered_bytes"] = float(flow.traffic["bytes"]) * arriving / sum(lengths)
     _refuse_queues(flow, point)
     form = "arrivals by the product over the hops"
@@ -44,13 +50,18 @@ def _interval_s(flow: Flow) -> float:
 
 def _refuse_queues(flow: Flow, point: Point) -> None:
     """Refuse flows that together overload a hop, or overflow its queue."""
-    load_bps, at_once, longest = 0.0, 0, 0.0
+    load_bps, longest, burst_bytes = 0.0, 0.0, 0.0
     for one in point.flows:
         lengths, headers = _datagrams(one)
-        load_bps += one.count * 8 * sum(length + headers for length in lengths) / _interval_s(one)
-        at_once += one.count * len(lengths)
+        message_bytes = sum(length + headers for length in lengths)
+        load_bps += one.count * 8 * message_bytes / _interval_s(one)
+        burst_bytes += one.count * message_bytes
         longest = max(longest, max(lengths) + headers)
     for hop in point.path.hops:
+        # While a message of each is sent, those of flows with shorter intervals come again.
+        burst_s = 8 * burst_bytes / hop.rate_bps
+        again = [one.count * len(_datagrams(one)[0]) * max(1, math.ceil(burst_s / _interval_s(one))) for one in point.flows]
+        at_once = sum(again)
         if load_bps > hop.rate_bps:
             what = f"has no closed form for {load_bps:.6g} bit/s with headers over {hop.table}, which carries {hop.rate_bps:g}"
             raise refused(flow.key("traffic.rate_bps"), what, "send less")

@@ -108,6 +108,9 @@ impl Socket {
             }
         };
         for (meta, slice) in metas.iter().zip(&slices).take(count) {
+            if meta.len == 0 {
+                take(meta.addr, meta.ecn, &[]);
+            }
             for datagram in slice[..meta.len].chunks(meta.stride.max(1)) {
                 take(meta.addr, meta.ecn, datagram);
             }
@@ -256,6 +259,8 @@ impl Line for Relay {
     type Packet = Datagram;
 
     fn wait(&mut self, at_most: Duration) -> io::Result<()> {
+        // What was read and not yet taken waits for nobody.
+        let at_most = if self.received.iter().all(|received| received.is_empty()) { at_most } else { Duration::ZERO };
         let sockets = || std::iter::once(&self.front).chain(self.clients.iter().map(|client| &client.socket));
         let mut asked: Vec<PollFd<'_>> = sockets().map(|socket| PollFd::new(&socket.io, PollFlags::IN)).collect();
         wait_for(&mut asked, at_most)?;
