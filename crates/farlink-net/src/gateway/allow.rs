@@ -86,7 +86,7 @@ impl AllowList {
     /// The entry that allows this address, to which the destination has resolved. `[T6]`
     pub fn allowing(&self, destination: &Destination, address: IpAddr) -> Option<&Entry> {
         let address = address.to_canonical();
-        let special = special::network_of(address);
+        let special = special::network_of(address).or_else(|| special::own(address));
         self.0.iter().filter(|entry| entry.has_port(destination.port)).find(|entry| match (&entry.hosts, special) {
             (Hosts::Network(network), None) => network.contains(&address),
             // One that names a part of the special network, or all of it; what is larger was not written with it in mind.

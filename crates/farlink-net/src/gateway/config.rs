@@ -425,6 +425,7 @@ impl Config {
             ("packets.rate_bps", packets.rate == other.packets.rate),
             ("packets.longest_bytes", packets.packet_bytes == other.packets.packet_bytes),
             ("packets.damaged_links", packets.damaged_links == other.packets.damaged_links),
+            ("packets.psk_file", packets.shared.as_bytes() == other.packets.shared.as_bytes()),
             ("metrics.listen", self.metrics == other.metrics),
             ("limits.connections", limits.connections == other.limits.connections),
             ("limits.requests", limits.requests == other.limits.requests),

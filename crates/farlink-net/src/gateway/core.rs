@@ -182,13 +182,15 @@ impl Opening {
     }
 
     /// Asks for the connection and waits for the answer.
-    pub(super) async fn ask(mut self) -> Result<Asked, super::frame::Refusal> {
+    pub(super) async fn ask(mut self, core: &Core) -> Result<Asked, super::frame::Refusal> {
         use super::frame::Refusal;
+        let limits = &core.config().limits;
+        let within = Duration::from_secs_f64(limits.request_s + limits.connect_s);
         let asked = self.request();
         self.peer.write_all(&asked).await.map_err(|_| Refusal::HostUnreachable)?;
         let Opening { peer, destination, treatment, _place } = self;
         let mut from_peer = FromPeer::new(peer);
-        match from_peer.next().await {
+        match tokio::time::timeout(within, from_peer.next()).await.map_err(|_| Refusal::TimedOut)? {
             Ok(Frame::Opened) => Ok(Asked { from_peer, destination, treatment, _place }),
             Ok(Frame::Refused(why)) => Err(why),
             Ok(_) => Err(Refusal::Other),

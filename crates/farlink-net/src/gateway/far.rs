@@ -19,14 +19,15 @@ use super::tunnel::{self, FromPeer};
 
 /// Serves one connection of another gateway.
 pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
-    let config = core.config();
     let Some((key, _)) = connection.peer() else { return };
-    let within = Duration::from_secs_f64(config.limits.request_s);
+    let within = Duration::from_secs_f64(core.config().limits.request_s);
     let mut from_peer = FromPeer::new(connection);
     let Ok(Ok(Frame::Open(Open { destination, class }))) = timeout(within, from_peer.next()).await else {
         core.metrics.bad_requests_total.add(1);
         return;
     };
+    // The configuration of now, which may have changed while the opening was waited for. `[T5]`
+    let config = core.config();
     from_peer.get_mut().set_class(class);
     // Who has left the list since its session began reaches nothing.
     let (name, allow) = match config.peer_of_key(&key) {
@@ -65,15 +66,20 @@ pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
 
 /// Connects to the first address that is allowed and answers.
 async fn connect(destination: &Destination, allow: &AllowList, within: Duration) -> Result<TcpStream, Refusal> {
+    let until = tokio::time::Instant::now() + within;
     let connected = timeout(within, async {
         let mut why = Refusal::NotAllowed;
-        for address in resolve(destination, allow).await? {
-            match TcpStream::connect(address).await {
-                Ok(tcp) => {
+        let addresses = resolve(destination, allow).await?;
+        for (number, address) in addresses.iter().enumerate() {
+            // One that does not answer leaves time for those behind it.
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            match timeout(left / (addresses.len() - number) as u32, TcpStream::connect(address)).await {
+                Ok(Ok(tcp)) => {
                     tunnel::prepare(&tcp).map_err(|_| Refusal::Other)?;
                     return Ok(tcp);
                 }
-                Err(error) => why = refusal_of(&error),
+                Ok(Err(error)) => why = refusal_of(&error),
+                Err(_) => why = Refusal::TimedOut,
             }
         }
         Err(why)

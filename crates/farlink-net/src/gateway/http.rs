@@ -99,7 +99,7 @@ async fn answer(
     drop(request);
     let opening = core.open(&listener.to, destination, place).ok_or_else(gone)?;
     let ready = if listener.wait {
-        Ok(opening.ask().await.map_err(|why| (status_of(why), why.text().to_owned()))?)
+        Ok(opening.ask(core).await.map_err(|why| (status_of(why), why.text().to_owned()))?)
     } else {
         Err(opening)
     };

@@ -153,9 +153,14 @@ async fn reload(
     }
     // New sockets first: if one cannot be had, nothing has changed.
     let mut bound = Vec::new();
+    // Several may be at port 0, each with a socket of its own.
+    let mut left: Vec<&Open> = open.iter().collect();
     for listener in &config.listeners {
-        bound.push(match open.iter().find(|it| it.is_at(listener)) {
-            Some(same) => Open { listener: Arc::new(listener.clone()), socket: same.socket.clone(), serving: None },
+        bound.push(match left.iter().position(|it| it.is_at(listener)) {
+            Some(place) => {
+                let socket = left.remove(place).socket.clone();
+                Open { listener: Arc::new(listener.clone()), socket, serving: None }
+            }
             None => Open::bind(listener).await?,
         });
     }

@@ -37,7 +37,7 @@ pub(super) async fn serve(
         return;
     };
     let asked = if listener.wait {
-        match opening.ask().await {
+        match opening.ask(core).await {
             Ok(asked) => Ok(asked),
             Err(why) => {
                 let _ = client.reply_error(&reply_to(why)).await;

@@ -1,6 +1,6 @@
 //! Networks that are nobody's on the Internet: private, of this host, of a link, or reserved.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use ipnet::IpNet;
 
@@ -46,9 +46,25 @@ pub(super) fn network_of(address: IpAddr) -> Option<IpNet> {
     networks.into_iter().find(|network| network.contains(&address))
 }
 
+/// An address of this machine, as a network: over the loopback interface it reaches what firewalls hide from others.
+pub(super) fn own(address: IpAddr) -> Option<IpNet> {
+    let any: SocketAddr =
+        if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = UdpSocket::bind(any).ok()?;
+    // This sends nothing. To itself, a machine would send from the same address.
+    socket.connect((address, 9)).ok()?;
+    (socket.local_addr().ok()?.ip() == address).then(|| address.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_addresses_are_known() {
+        assert_eq!(own(Ipv4Addr::LOCALHOST.into()), Some(IpNet::from(IpAddr::from(Ipv4Addr::LOCALHOST))));
+        assert_eq!(own([192, 0, 2, 77].into()), None);
+    }
 
     #[test]
     fn only_special_addresses_are_special() {

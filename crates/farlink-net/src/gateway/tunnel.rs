@@ -85,10 +85,15 @@ pub(super) fn prepare(tcp: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// A frame that was begun, and a reset, may take so long; after that the missing end says enough. `[T8]`
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Why one direction stopped before its end.
 enum Broken {
     /// TCP is over.
     Tcp,
+    /// The other gateway's stream is over, behind its end.
+    Over,
     Ended(End),
 }
 
@@ -128,11 +133,17 @@ pub(super) async fn carry(
                 Ok(()) if is_up_done && is_down_done => break End::Orderly,
                 Ok(()) => {}
                 Err(Broken::Ended(end)) => break end,
+                // It has all of this side's stream only if that has ended as well.
+                Err(Broken::Over) if is_up_done => break End::Orderly,
+                Err(Broken::Over) => break End::Lost(io::ErrorKind::UnexpectedEof.into()),
                 Err(Broken::Tcp) => {
                     // A frame that was begun has to be written first.
                     if !is_up_done {
                         is_over.notify_one();
-                        let _ = (&mut up).await;
+                        if tokio::time::timeout(LAST_WORDS, &mut up).await.is_err() {
+                            // The other gateway takes nothing, and a reset would stand in the middle of a frame.
+                            break End::Lost(io::ErrorKind::TimedOut.into());
+                        }
                     }
                     break End::Reset;
                 }
@@ -146,7 +157,7 @@ pub(super) async fn carry(
         }
         // Of one that is late, a frame may be half written, and the rest may not get through: the missing end says enough. `[T8]`
         End::Reset => {
-            let _ = to_peer.write_all(&Frame::Reset.to_bytes()).await;
+            let _ = tokio::time::timeout(LAST_WORDS, to_peer.write_all(&Frame::Reset.to_bytes())).await;
         }
         _ => {}
     }
@@ -201,8 +212,7 @@ async fn down<R: AsyncRead + Unpin>(
     let mut is_open = true;
     loop {
         let frame = match from_peer.next().await {
-            // It has all of this side's stream as well, or a reset would stand here.
-            Err(error) if !is_open && error.kind() == io::ErrorKind::UnexpectedEof => std::future::pending().await,
+            Err(error) if !is_open && error.kind() == io::ErrorKind::UnexpectedEof => return Err(Broken::Over),
             frame => frame.map_err(|error| Broken::Ended(End::Lost(error)))?,
         };
         match frame {

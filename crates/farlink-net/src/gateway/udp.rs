@@ -16,7 +16,7 @@ use super::config::{Listener, ListenerKind};
 use super::core::{Core, PORT};
 use super::destination::Destination;
 use super::far;
-use super::frame::{put_destination, take_destination};
+use super::frame::{Refusal, put_destination, take_destination};
 
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
@@ -84,7 +84,13 @@ fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, 
     let destination = take_destination(&mut data)?;
     let config = core.config();
     let allow = config.peer_of_key(&peer)?.1.allow.clone();
-    let waiting = core.flows.to_destination(peer, flow, (at, data), config.limits.udp_clients as usize)?;
+    // What is not allowed takes no place of others, and what no longer is ends here.
+    if !allow.may_allow(&destination) {
+        core.metrics.not_allowed_total.add(1);
+        return None;
+    }
+    let most = config.limits.udp_clients as usize;
+    let waiting = core.flows.to_destination(peer, (flow, &destination), (at, data), most)?;
     if let Some(waiting) = waiting {
         let core = core.clone();
         tokio::spawn(async move {
@@ -109,7 +115,9 @@ async fn carry(
     let address = match resolved? {
         Ok(addresses) => addresses[0],
         Err(why) => {
-            core.metrics.not_allowed_total.add(1);
+            let count =
+                if why == Refusal::NotAllowed { &core.metrics.not_allowed_total } else { &core.metrics.failed_total };
+            count.add(1);
             tracing::info!(destination = core.shown(destination), why = why.text(), "datagrams are dropped");
             // Those that follow are dropped without being resolved again and again.
             let _ = timeout(FAR_IDLE, async { while waiting.recv().await.is_some() {} }).await;
