@@ -48,7 +48,7 @@ PATHS: dict[str, dict[str, Any]] = {
 }
 TRANSPORTS: dict[str, dict[str, Any]] = {
     **{
-        control: {"kind": "tcp", "variant": "rack", "congestion_control": control, "timestamps": True}
+        control: {"kind": "tcp", "variant": "rack", "congestion_control": control, "timestamps": True, "segment_bytes": 1448}
         for control in ("reno", "cubic", "bbr")
     },
     "aerotp": {"kind": "aerotp", "mode": "reliable", "rate_control": "friendly", "packet_bytes": 1500},
@@ -106,7 +106,8 @@ def table() -> str:
             for engine in ("packet", "live"):
                 shown[engine] = [interval([one[engine][name] for one in ones]) for name in QUANTITIES[:2]]
                 (goodput, width), (delay, _) = shown[engine]
-                row += [f"{goodput / 1e6:.2f} ± {width / 1e6:.2f}", f"{delay * 1e3:.1f}"]
+                shown_width = f" ± {width / 1e6:.2f}" if len(ones) > 1 else ""
+                row += [f"{goodput / 1e6:.2f}{shown_width}", f"{delay * 1e3:.1f}"]
             goodputs = [shown[engine][0][0] for engine in ("packet", "live")]
             delays = [shown[engine][1][0] - PATHS[path]["delay_s"] for engine in ("packet", "live")]
             ratio, more_s = goodputs[1] / goodputs[0], delays[1] - delays[0]
