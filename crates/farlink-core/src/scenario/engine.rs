@@ -27,7 +27,8 @@ pub struct Engine {
 pub enum HonouredKeys {
     /// All keys.
     All,
-    /// Keys that match a pattern: a dotted path in which `*` matches one name and a `**` at the end any rest.
+    /// Keys that match a pattern: a dotted path in which `*` matches one name and a `**` at the end any rest. Patterns of `link` are those of
+    /// each hop as well.
     Only(&'static [&'static str]),
     /// The same, for paths in which the kind of a transport stands for its name: keys of two kinds may have one name.
     ByTransport(&'static [&'static str]),
@@ -54,6 +55,7 @@ const NAMES: [&str; ENGINES.len()] = {
 impl Engine {
     /// Whether it honours the key at a dotted path of a scenario as it is given.
     pub fn honours(&self, path: &str, given: &Value) -> bool {
+        let path = &*as_link(path);
         match self.honoured {
             HonouredKeys::All => true,
             HonouredKeys::Only(patterns) => patterns.iter().any(|pattern| matches(pattern, path)),
@@ -63,6 +65,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// A key of a hop as that of `link`, which is the path's only hop.
+fn as_link(path: &str) -> Cow<'_, str> {
+    let of_hop = path.strip_prefix("hop.").and_then(|rest| rest.split_once('.'));
+    of_hop.map_or(path.into(), |(_, key)| format!("link.{key}").into())
 }
 
 /// The path with the kind of a transport in place of its name.

@@ -12,7 +12,6 @@ pub(super) const HONOURED: &[&str] = &[
     "measure.warmup_s",
     "path",
     "link.**",
-    "hop.**",
     "transport.tcp.kind",
     "transport.tcp.variant",
     "transport.tcp.congestion_control",

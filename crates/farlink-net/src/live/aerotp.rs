@@ -15,8 +15,6 @@ use crate::{BindError, Endpoint, EndpointConfig};
 
 /// The port within the session.
 const PORT: u16 = 1;
-const CHUNK: usize = 16 << 10;
-
 /// The keys of both ends.
 pub(super) struct Keys(pub(super) [StaticKey; 2]);
 
@@ -75,7 +73,7 @@ pub(super) async fn send(
     use tokio::io::AsyncWriteExt as _;
     let sent = async {
         let mut connection = endpoint.connect(&peer, to, PORT).map_err(std::io::Error::other)?;
-        write_traffic(&mut connection, traffic, watch, CHUNK).await?;
+        write_traffic(&mut connection, traffic, watch).await?;
         connection.shutdown().await
     };
     if let Err(error) = sent.await {

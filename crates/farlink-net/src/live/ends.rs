@@ -58,14 +58,16 @@ pub(super) fn enter(place: &EndPlace, end: &'static str) -> Result<(), LiveError
     move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| failed(error.into()))
 }
 
+/// Bytes of one write of a bulk flow or a file.
+const CHUNK: usize = 16 << 10;
+
 /// Writes the traffic of a flow to a stream.
 pub(super) async fn write_traffic(
     stream: &mut (impl AsyncWriteExt + Unpin),
     traffic: Traffic,
     watch: Stopwatch,
-    chunk: usize,
 ) -> io::Result<()> {
-    let zeros = vec![0; chunk];
+    let zeros = vec![0; CHUNK];
     match traffic {
         Traffic::Bulk => loop {
             stream.write_all(&zeros).await?;
@@ -73,7 +75,7 @@ pub(super) async fn write_traffic(
         Traffic::File { bytes } => {
             let mut left = bytes;
             while left > 0 {
-                let now = left.min(chunk as u64) as usize;
+                let now = left.min(CHUNK as u64) as usize;
                 stream.write_all(&zeros[..now]).await?;
                 left -= now as u64;
             }

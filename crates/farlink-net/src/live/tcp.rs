@@ -11,9 +11,6 @@ use super::ends::Stopwatch;
 use super::meter::Meter;
 use super::plan::Traffic;
 
-/// Bytes of one write of a flow without end.
-const CHUNK: usize = 16 << 10;
-
 pub(super) fn listener(address: SocketAddr, segment_bytes: u32) -> io::Result<TcpListener> {
     let socket = new_socket(address)?;
     socket.set_reuseaddr(true)?;
@@ -67,7 +64,7 @@ pub(super) async fn send(socket: TcpSocket, to: SocketAddr, traffic: Traffic, me
 }
 
 async fn write(mut stream: TcpStream, traffic: Traffic, watch: Stopwatch) -> io::Result<()> {
-    super::ends::write_traffic(&mut stream, traffic, watch, CHUNK).await?;
+    super::ends::write_traffic(&mut stream, traffic, watch).await?;
     stream.shutdown().await?;
     // The connection stays until the other side ends it too, or the run is over.
     let _ = stream.read(&mut [0]).await?;

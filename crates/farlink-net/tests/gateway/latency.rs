@@ -1,0 +1,119 @@
+//! How long requests take, and data that are late.
+
+use super::*;
+
+/// Relays datagrams between whoever sends first and `to`, each `one_way` later. It ends with the test's process.
+fn slow_path(to: SocketAddr, one_way: Duration) -> SocketAddr {
+    let near = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let far = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    far.connect(to).unwrap();
+    let address = near.local_addr().unwrap();
+    let sender = std::sync::Arc::new(std::sync::OnceLock::new());
+    for is_there in [true, false] {
+        let (near, far, sender) = (near.try_clone().unwrap(), far.try_clone().unwrap(), sender.clone());
+        let (waiting, later) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+        let (from_near, from_far, asked) = (near.try_clone().unwrap(), far.try_clone().unwrap(), sender.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2000];
+            loop {
+                let bytes = if is_there {
+                    from_near.recv_from(&mut buffer).map(|(bytes, from)| {
+                        let _ = asked.set(from);
+                        bytes
+                    })
+                } else {
+                    from_far.recv(&mut buffer)
+                };
+                let Ok(bytes) = bytes else { continue };
+                let _ = waiting.send((Instant::now() + one_way, buffer[..bytes].to_vec()));
+            }
+        });
+        std::thread::spawn(move || {
+            for (due, datagram) in later {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                let _ = if is_there { far.send(&datagram) } else { near.send_to(&datagram, *sender.get().unwrap()) };
+            }
+        });
+    }
+    address
+}
+
+/// A request of 1 kB has its answer a round trip later, the first one of the session as well. A busy machine makes it later, so that of
+/// each the fastest of some sessions counts.
+#[test]
+fn a_request_takes_one_round_trip() {
+    let sessions = [(); 6].map(|()| four_requests());
+    let fastest = [0, 1, 2, 3].map(|n| sessions.iter().map(|took| took[n]).min().unwrap());
+    println!("requests over 400 ms: {fastest:?}");
+    assert!(fastest.iter().all(|took| *took < Duration::from_millis(450)), "{fastest:?}");
+}
+
+/// How long a first request over a forward takes, one by SOCKS5, and another one of each.
+fn four_requests() -> [Duration; 4] {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let at = slow_path(far.sessions, Duration::from_millis(200));
+    let text = format!(
+        "keys = \"near\"\n[peer.far]\naddress = \"{at}\"\n[[socks]]\nlisten = \"127.0.0.1:0\"\n{}",
+        forward(address)
+    );
+    let near = Running::start(&hosts.write("near.toml", &text));
+    let server = std::thread::spawn(move || {
+        for _ in 0..4 {
+            let mut server = accept(&listener);
+            let mut request = [0; 1000];
+            server.read_exact(&mut request).unwrap();
+            server.write_all(&request).unwrap();
+        }
+    });
+    let took = [false, true, false, true].map(|is_socks| {
+        // Forwards come before SOCKS5.
+        let mut client = connect(near.clients[usize::from(is_socks)]);
+        let began = Instant::now();
+        if is_socks {
+            socks_request(&mut client, "localhost", address.port());
+            assert_eq!(socks_reply(&mut client), 0);
+        }
+        client.write_all(&[7; 1000]).unwrap();
+        client.read_exact(&mut [0; 1000]).unwrap();
+        began.elapsed()
+    });
+    assert!(took.iter().all(|it| *it >= Duration::from_millis(400)), "{took:?}");
+    server.join().unwrap();
+    took
+}
+
+/// A connection whose data do not get through in time is reset on both sides.
+#[test]
+fn data_that_are_late_reset_their_connection() {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let rule = "[[rule]]\ndestination = \"127.0.0.1:*\"\ndeadline_s = 0.5\n";
+    let near = hosts.near(&far, &format!("{}{rule}", forward(address)));
+    let mut client = connect(near.clients[0]);
+    let mut server = accept(&listener);
+    // What is read in time goes on, however long the connection lasts.
+    for _ in 0..6 {
+        client.write_all(b"x").unwrap();
+        server.read_exact(&mut [0; 1]).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    client.set_nonblocking(true).unwrap();
+    let began = Instant::now();
+    let error = loop {
+        assert!(began.elapsed() < WITHIN);
+        match client.write(&[7; 1 << 16]) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
+            Err(error) => break error,
+            Ok(_) => {}
+        }
+    };
+    assert!(matches!(error.kind(), std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe), "{error}");
+    // The server reads what had come before, and then the reset.
+    let mut arrived = Vec::new();
+    assert!(server.read_to_end(&mut arrived).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+}

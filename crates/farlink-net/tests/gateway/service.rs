@@ -1,0 +1,218 @@
+//! The service: configurations, datagrams, metrics, bounds, errors.
+
+use super::*;
+
+/// Connections that are there go on, whatever the new configuration says.
+#[test]
+fn a_new_configuration_touches_no_connection() {
+    let (hosts, near, far, first) = pair();
+    let (second, address) = listener();
+    let mut client = connect(near.clients[0]);
+    let mut server = accept(&first);
+
+    hosts.write("near.toml", &format!("{}\nlisten = 5", hosts.near_text(&far, "")));
+    near.control.send(Control::Reload).unwrap();
+    assert!(matches!(near.next(), Event::NotReloaded(_)));
+
+    let (spare, other) = listener();
+    drop(spare);
+    let listeners = format!("[[forward]]\nlisten = \"{other}\"\ndestination = \"{address}\"\n");
+    hosts.write("near.toml", &hosts.near_text(&far, &listeners));
+    near.control.send(Control::Reload).unwrap();
+    assert!(matches!(near.next(), Event::Reloaded));
+    hosts.write("far.toml", "keys = \"far\"\nlisten = \"127.0.0.1:0\"\n[peer.near]\nallow = []\n");
+    client.write_all(b"x").unwrap();
+    server.read_exact(&mut [0; 1]).unwrap();
+    assert!(TcpStream::connect(near.clients[0]).is_err(), "the old forward is closed");
+    let mut new = connect(other);
+    new.write_all(b"y").unwrap();
+    accept(&second).read_exact(&mut [0; 1]).unwrap();
+
+    far.control.send(Control::Reload).unwrap();
+    assert!(matches!(far.next(), Event::Reloaded));
+    assert!(is_reset(connect(other).read(&mut [0; 1])), "the new list refuses");
+    client.write_all(b"x").unwrap();
+    server.read_exact(&mut [0; 1]).unwrap();
+}
+
+#[test]
+fn datagrams_go_there_and_back() {
+    let hosts = Hosts::new();
+    let server = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    server.set_read_timeout(Some(WITHIN)).unwrap();
+    let address = server.local_addr().unwrap();
+    let listener = format!("[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{address}\"\n");
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let near = hosts.near(&far, &listener);
+    let clients = [0; 3].map(|_| std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    for (n, client) in clients.iter().enumerate() {
+        client.set_read_timeout(Some(WITHIN)).unwrap();
+        for piece in [0, 1, 700] {
+            client.send_to(&vec![n as u8; piece], near.clients[0]).unwrap();
+            let mut buffer = [0; 2000];
+            let (bytes, from) = server.recv_from(&mut buffer).unwrap();
+            assert_eq!(&buffer[..bytes], vec![n as u8; piece]);
+            server.send_to(&buffer[..bytes], from).unwrap();
+            let (back, _) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!(back, bytes);
+        }
+    }
+    // Not without an entry.
+    drop((near, far));
+    let refusing = hosts.far("[]");
+    let near = hosts.near(&refusing, &listener);
+    clients[0].send_to(b"x", near.clients[0]).unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    assert!(server.recv_from(&mut [0; 10]).is_err());
+}
+
+#[test]
+fn metrics_count_what_was_carried() {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let near = hosts.near(&far, &format!("{}[metrics]\nlisten = \"127.0.0.1:0\"\n", forward(address)));
+    let mut client = connect(near.clients[0]);
+    client.write_all(&content(10_000)).unwrap();
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut server = accept(&listener);
+    server.read_to_end(&mut Vec::new()).unwrap();
+    drop(server);
+    client.read_to_end(&mut Vec::new()).unwrap();
+    let ask = |path: &str| {
+        let mut scraper = connect(near.metrics.unwrap());
+        write!(scraper, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut text = String::new();
+        scraper.read_to_string(&mut text).unwrap();
+        text
+    };
+    let began = Instant::now();
+    while !ask("/metrics").contains("\nfarlink_gateway_ended_total 1\n") {
+        assert!(began.elapsed() < WITHIN, "{}", ask("/metrics"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let text = ask("/metrics");
+    for line in ["connections 0", "accepted_total 1", "sent_bytes_total 10000", "received_bytes_total 0"] {
+        assert!(text.contains(&format!("\nfarlink_gateway_{line}\n")), "{line}: {text}");
+    }
+    assert!(ask("/").starts_with("HTTP/1.1 404"));
+}
+
+/// Places are bounded: who comes when all are taken is turned away, and the others go on.
+#[test]
+fn connections_are_bounded() {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let near = hosts.near(&far, &format!("{}[limits]\nconnections = 2\n", forward(address)));
+    let clients = [0; 2].map(|_| (connect(near.clients[0]), accept(&listener)));
+    let mut third = connect(near.clients[0]);
+    assert!(is_reset(third.read(&mut [0; 1])));
+    drop(clients);
+    let began = Instant::now();
+    loop {
+        let mut client = connect(near.clients[0]);
+        client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        if !is_reset(client.read(&mut [0; 1])) {
+            break;
+        }
+        assert!(began.elapsed() < WITHIN);
+    }
+}
+
+/// Each connection is an AeroTP connection of its own over the one session.
+#[test]
+fn many_connections_are_carried_at_once() {
+    let (_hosts, near, _far, listener) = pair();
+    let at = near.clients[0];
+    let echo = std::thread::spawn(move || {
+        for _ in 0..200 {
+            let mut server = accept(&listener);
+            std::thread::spawn(move || {
+                let mut data = Vec::new();
+                server.read_to_end(&mut data).unwrap();
+                server.write_all(&data).unwrap();
+            });
+        }
+    });
+    let clients = (0..200).map(|n| {
+        std::thread::spawn(move || {
+            let mut client = connect(at);
+            let data = content(1000 + 100 * n);
+            client.write_all(&data).unwrap();
+            client.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut back = Vec::new();
+            client.read_to_end(&mut back).unwrap();
+            assert!(back == data, "{n}");
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.join().unwrap();
+    }
+    echo.join().unwrap();
+}
+
+/// What is wrong is said with its line and a remedy, and nothing is opened.
+#[test]
+fn wrong_configurations_are_refused() {
+    let hosts = Hosts::new();
+    let passwords = hosts.write("open", "ann:secret\n");
+    std::fs::set_permissions(&passwords, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let peer = "keys = \"near\"\n[peer.far]\naddress = \"127.0.0.1:1\"\n";
+    let (taken, address) = listener();
+    let cases = [
+        (
+            "keys = \"near\"\nlisten = \"127.0.0.1:0\"\nlisen = 5",
+            "line 3: unknown field `lisen`",
+            "did you mean `listen`?",
+        ),
+        ("keys = \"near\"", "no gateway opens a session", "UDP address"),
+        (
+            "keys = \"near\"\n[peer.moon]\naddress = \"127.0.0.1:1\"",
+            "peer.moon: its key is not known",
+            "farlink trust KEY moon",
+        ),
+        (&format!("{peer}allow = [\"10.0.0.0/8\"]"), "10.0.0.0/8: there are no ports", "HOSTS:PORTS"),
+        (
+            &format!("{peer}[[forward]]\nlisten = \"127.0.0.1:0\"\ndestination = \"host\""),
+            "line 6: \"host\" has no port",
+            "HOST:PORT",
+        ),
+        (&format!("{peer}[[socks]]\nlisten = \"0.0.0.0:1080\""), "without a password", "name a file with passwords"),
+        (
+            &format!("{peer}[[http]]\nlisten = \"127.0.0.1:0\"\npasswords = \"open\""),
+            "others can read the secrets (mode 644)",
+            "chmod 600",
+        ),
+        (&format!("{peer}[[rule]]\ndestination = \"*:22\"\nclass = 8"), "rule[0].class: 8 is no class", "0 to 7"),
+        (
+            &format!("{peer}[[rule]]\ndestination = \"*:22\"\nmode = \"quasi-reliable\""),
+            "unknown variant `quasi-reliable`",
+            "did you mean `reliable`?",
+        ),
+        (&format!("{peer}[limits]\nwindow_bytes = 1"), "limits.window_bytes: 1 is not within", "within"),
+        (&format!("{peer}[metrics]\nlisten = \"0.0.0.0:9000\""), "other machines reach 0.0.0.0:9000", "127.0.0.1"),
+        (
+            &format!("{peer}[[forward]]\nlisten = \"{address}\"\ndestination = \"a:1\""),
+            "cannot listen at",
+            "choose another port",
+        ),
+        (
+            &format!("{peer}[[forward]]\nlisten = \"127.0.0.1:5\"\ndestination = \"a:1\"\nto = \"moon\""),
+            "there is no peer \"moon\"",
+            "give one of: far",
+        ),
+    ];
+    for (text, what, remedy) in cases {
+        let path = hosts.write("wrong.toml", text);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (_control, told) = unbounded_channel();
+        let error = runtime.block_on(gateway::run(&path, told, |event| panic!("{event:?}"))).unwrap_err();
+        let said = error.to_string();
+        let (message, hint) = said.rsplit_once("; ").unwrap_or_else(|| panic!("{said}"));
+        assert!(message.contains(what) && hint.contains(remedy), "{text}\n{said}");
+        assert_eq!(error.exit_code(), 2);
+        assert!(!said.contains("secret:"), "{said}");
+    }
+    drop(taken);
+}
