@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import ROOT, assert_refused
 
+from farlink.cli.emulate import EXAMPLES
+
 GUIDE = ROOT / "docs" / "guides" / "emulate.md"
 CLI = [sys.executable, "-m", "farlink.cli"]
 
@@ -421,3 +423,14 @@ def test_the_commands_of_the_guide_run(farlink, link):
 
         assert done.returncode in VALID_OR_LATE, f"{command}: {done.stderr}"
         assert "late p99" in done.stdout + done.stderr, done.stderr
+
+
+@as_root
+def test_the_examples_of_the_help_name_paths_that_can_be_played():
+    lines = [line.removeprefix("sudo ") for line in EXAMPLES.splitlines() if line.startswith("sudo ")]
+    assert len(lines) == 3
+    for line in lines:
+        words = shlex.split(line)[1:]
+        ends = [words.index(end) for end in ("--far", "--", "--netns") if end in words]
+        done = subprocess.run([*CLI, *words[: min(ends)], "--", "true"], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}: {done.stderr}"

@@ -31,11 +31,11 @@ EXAMPLES = """
 
 farlink emulate scenarios/geo-tcp.toml --point 0 --listen 127.0.0.1:5000 --to 127.0.0.1:6000
 
-sudo farlink emulate scenarios/two-hop.toml -- ping -c 3 198.18.0.2
+sudo farlink emulate scenarios/two-hop.toml --point 0 -- ping -c 3 198.18.0.2
 
-sudo farlink emulate scenarios/two-hop.toml --far "iperf3 -s" -- iperf3 -c 198.18.0.2
+sudo farlink emulate scenarios/two-hop.toml --point 0 --far "iperf3 -s" -- iperf3 -c 198.18.0.2
 
-sudo farlink emulate scenarios/two-hop.toml --netns
+sudo farlink emulate scenarios/two-hop.toml --point 0 --netns
 """
 
 _LOOK_S = 0.25

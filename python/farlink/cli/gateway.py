@@ -33,7 +33,9 @@ class _RunByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_RunByDefault, no_args_is_help=True, help="Carry TCP and UDP of unmodified programs over bad paths.")
+app = typer.Typer(
+    epilog=EXAMPLES, cls=_RunByDefault, no_args_is_help=True, help="Carry TCP and UDP of unmodified programs over bad paths."
+)
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")]
 
