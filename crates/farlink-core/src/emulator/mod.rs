@@ -10,6 +10,7 @@ pub mod ip;
 mod playable;
 mod way;
 
+use crate::link::LinkState;
 use crate::path::PathSetup;
 use crate::time::Time;
 
@@ -110,6 +111,11 @@ impl<P: Parcel> Emulator<P> {
     /// Whether each hop of the way that begins at an end is up.
     pub fn are_up(&mut self, now: Time, from: End) -> bool {
         self.way_mut(from).is_up(now)
+    }
+
+    /// The state of the link into which an end sends, and until when it lasts: what that host's modem knows.
+    pub fn own_link(&mut self, now: Time, at: End) -> (LinkState, Time) {
+        self.way_mut(at).first_link(now)
     }
 
     fn way_mut(&mut self, from: End) -> &mut Way<P> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Counts, Departure, Parcel};
 use crate::hop::{Entry, Hop, HopSetup, Outcome, Place, Ticket};
-use crate::link::Verdict;
+use crate::link::{LinkState, Verdict};
 use crate::time::Time;
 
 pub(super) struct Way<P> {
@@ -65,6 +65,10 @@ impl<P: Parcel> Way<P> {
 
     pub(super) fn is_up(&mut self, now: Time) -> bool {
         self.legs.iter_mut().all(|leg| leg.hop.state(now).0.up)
+    }
+
+    pub(super) fn first_link(&mut self, now: Time) -> (LinkState, Time) {
+        self.legs.first_mut().expect("a path has a hop").hop.state(now)
     }
 
     pub(super) fn handle_packet(&mut self, now: Time, packet: P) {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use farlink_core::Time;
 use farlink_core::emulator::{Emulator, End, Parcel};
+use farlink_core::link::LinkState;
 use farlink_core::path::PathSetup;
 
 use super::{EmulateError, Lateness, Report, WayReport};
@@ -31,6 +32,14 @@ pub trait Line {
     /// Gives a packet to the system at an end; returns whether it took it.
     fn send(&mut self, at: End, packet: Self::Packet) -> bool;
 
+    /// Whether it wants to know the link into which an end sends.
+    fn wants_own_link(&self) -> bool {
+        false
+    }
+
+    /// The link into which an end sends has another state now, or its first one.
+    fn set_own_link(&mut self, _at: End, _state: LinkState) {}
+
     /// How many clients there are, if it knows any.
     fn clients(&self) -> u64 {
         0
@@ -50,6 +59,14 @@ impl<L: Line> Line for &mut L {
 
     fn send(&mut self, at: End, packet: L::Packet) -> bool {
         (**self).send(at, packet)
+    }
+
+    fn wants_own_link(&self) -> bool {
+        (**self).wants_own_link()
+    }
+
+    fn set_own_link(&mut self, at: End, state: LinkState) {
+        (**self).set_own_link(at, state);
     }
 
     fn clients(&self) -> u64 {
@@ -107,6 +124,7 @@ pub fn run<L: Line>(settings: &Settings, line: &mut L, watch: &Watch) -> Result<
     let emulator = Emulator::new(&settings.path, settings.seed, settings.run, settings.most_bytes);
     let slowest = |hops: &[farlink_core::hop::HopSetup]| hops.iter().map(|hop| hop.most_bps()).fold(f64::MAX, f64::min);
     let rates = [slowest(&settings.path.forward), slowest(&settings.path.back)];
+    let first_change = if line.wants_own_link() { Time::ZERO } else { Time::NEVER };
     let driver = Driver {
         emulator,
         line,
@@ -115,6 +133,7 @@ pub fn run<L: Line>(settings: &Settings, line: &mut L, watch: &Watch) -> Result<
         lateness: Default::default(),
         untaken: [0; 2],
         rates,
+        next_change: [first_change; 2],
     };
     driver.run(settings, watch)
 }
@@ -128,6 +147,8 @@ struct Driver<'a, L: Line> {
     lateness: [Lateness; 2],
     untaken: [u64; 2],
     rates: [f64; 2],
+    /// When the links into which the ends send have other states, if anybody wants to know.
+    next_change: [Time; 2],
 }
 
 impl<L: Line> Driver<'_, L> {
@@ -136,6 +157,7 @@ impl<L: Line> Driver<'_, L> {
         let mut next_report = Time::ZERO;
         loop {
             self.send_due();
+            self.tell_links();
             for from in End::BOTH {
                 for _ in 0..BATCH {
                     let Some(packet) = self.line.receive(from)? else { break };
@@ -156,7 +178,8 @@ impl<L: Line> Driver<'_, L> {
             if now >= end {
                 return Ok(self.report(now));
             }
-            let left = span_of(self.emulator.poll_timeout().min(end).min(next_report).since(now));
+            let next = self.next_change.into_iter().fold(self.emulator.poll_timeout(), Time::min);
+            let left = span_of(next.min(end).min(next_report).since(now));
             self.line.wait(left.saturating_sub(settings.spin)).map_err(EmulateError::Wait)?;
         }
     }
@@ -175,6 +198,18 @@ impl<L: Line> Driver<'_, L> {
                 }
                 let late = self.now().since(departure.due);
                 self.lateness[from as usize].add(late);
+            }
+        }
+    }
+
+    /// Tells the line what the ends' own links have become.
+    fn tell_links(&mut self) {
+        for at in End::BOTH {
+            let now = self.now();
+            if now >= self.next_change[at as usize] {
+                let (state, until) = self.emulator.own_link(now, at);
+                self.next_change[at as usize] = until;
+                self.line.set_own_link(at, state);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use farlink_core::ConfigError;
+use farlink_core::link::LinkState;
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
 use farlink_core::units::{Count, PositiveSeconds, Whole};
 use tracing::{Instrument as _, debug_span};
@@ -133,6 +134,15 @@ impl Endpoint {
     /// From now on sessions of others are answered. Sessions that there are go on.
     pub fn set_trust(&self, trust: Trust) {
         self.shared.lock().mux.set_trust(trust);
+    }
+
+    /// The state of the link that this host sends into, as its modem reports it ([`Mux::set_link`]).
+    pub fn set_link(&self, state: LinkState) {
+        let mut shared = self.shared.lock();
+        let now = shared.clock.now();
+        shared.mux.set_link(now, state);
+        drop(shared);
+        self.shared.wake_driver.notify_one();
     }
 
     /// Opens a connection to a port of a peer. Nothing is awaited: what is written goes out with the first packets.

@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 
+use farlink_core::link::LinkState;
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig};
 use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
 
 use super::LiveError;
 use super::ends::{Stopwatch, write_traffic};
@@ -43,6 +45,15 @@ impl Keys {
 
     pub(super) fn of_receiver(&self) -> PublicKey {
         self.0[1].public()
+    }
+}
+
+/// Tells an endpoint the state of its own link, as a modem would: its hosts in the packet engine know it too.
+pub(super) async fn follow(endpoint: Endpoint, mut own_link: watch::Receiver<Option<LinkState>>) {
+    while own_link.changed().await.is_ok() {
+        if let Some(state) = *own_link.borrow_and_update() {
+            endpoint.set_link(state);
+        }
     }
 }
 

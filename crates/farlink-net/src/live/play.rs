@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
+use farlink_core::emulator::End;
 use farlink_core::emulator::ip::IpPacket;
 use tokio::task::JoinSet;
 
@@ -12,7 +13,7 @@ use super::aerotp::Keys;
 use super::ends::{EndPlace, Stopwatch, enter};
 use super::meter::{Delivered, Meter};
 use super::plan::{How, LiveFlow, Plan, Traffic};
-use super::tap::{Counted, FlowTap};
+use super::tap::{Counted, FlowTap, OwnLinks};
 use super::{LiveError, Row, Tap, aerotp, tcp, udp};
 use crate::emulate::{self, Line, Report, Settings, Watch};
 
@@ -56,10 +57,12 @@ pub fn play<L: Line<Packet = IpPacket>>(
     let span = (plan.warmup, plan.duration);
     let meters: Vec<Meter> = (0..plan.flows.len()).map(|at| Meter::new(at, counted.clone(), watch, span)).collect();
     let keys: Vec<Keys> = plan.flows.iter().map(|_| Keys::new()).collect();
-    let mut tap = Tap::new(line, counted.clone(), watch);
+    let links: OwnLinks = Default::default();
+    let mut tap = Tap::new(line, links.clone(), counted.clone(), watch);
     let ready = Barrier::new(2);
     let is_over = AtomicBool::new(false);
-    let shared = Shared { plan, machine, keys: &keys, meters: &meters, watch, ready: &ready, is_over: &is_over };
+    let shared =
+        Shared { plan, machine, keys: &keys, links: &links, meters: &meters, watch, ready: &ready, is_over: &is_over };
     let report = std::thread::scope(|scope| {
         let far = scope.spawn(|| shared.end("far"));
         let near = scope.spawn(|| shared.end("near"));
@@ -84,6 +87,7 @@ struct Shared<'a> {
     plan: &'a Plan,
     machine: &'a Machine,
     keys: &'a [Keys],
+    links: &'a OwnLinks,
     meters: &'a [Meter],
     watch: Stopwatch,
     /// Both ends have their sockets, or have failed.
@@ -149,7 +153,9 @@ impl Shared<'_> {
                     tasks.spawn(udp::receive(udp_socket(at).map_err(failed)?, flow.traffic, meter));
                 }
                 How::Aerotp(config) => {
-                    tasks.spawn(aerotp::receive(keys.receiver(&flow.name, at, config)?, meter));
+                    let endpoint = keys.receiver(&flow.name, at, config)?;
+                    tasks.spawn(aerotp::follow(endpoint.clone(), self.links[End::Far as usize].subscribe()));
+                    tasks.spawn(aerotp::receive(endpoint, meter));
                 }
             }
         }
@@ -180,6 +186,7 @@ impl Shared<'_> {
                 }
                 How::Aerotp(config) => {
                     let (endpoint, peer) = (keys.sender(&flow.name, own, config)?, keys.of_receiver());
+                    tasks.spawn(aerotp::follow(endpoint.clone(), self.links[End::Near as usize].subscribe()));
                     tasks.spawn(async move {
                         watch.until(start).await;
                         aerotp::send(endpoint, peer, to, traffic, meter, watch).await;

@@ -9,10 +9,15 @@ use std::time::Duration;
 use farlink_core::Time;
 use farlink_core::emulator::End;
 use farlink_core::emulator::ip::IpPacket;
+use farlink_core::link::LinkState;
+use tokio::sync::watch;
 
 use super::ends::Stopwatch;
 use super::plan::Plan;
 use crate::emulate::{EmulateError, Line};
+
+/// What the hosts at both ends know of the links into which they send; nothing before the run.
+pub(super) type OwnLinks = [watch::Sender<Option<LinkState>>; 2];
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -175,17 +180,18 @@ impl Headers {
     }
 }
 
-/// A line whose packets are counted.
+/// A line whose packets are counted, and whose ends are told the states of their links.
 #[derive(Debug)]
 pub struct Tap<L> {
     line: L,
+    links: OwnLinks,
     counted: Arc<Mutex<Counted>>,
     watch: Stopwatch,
 }
 
 impl<L> Tap<L> {
-    pub(super) fn new(line: L, counted: Arc<Mutex<Counted>>, watch: Stopwatch) -> Self {
-        Tap { line, counted, watch }
+    pub(super) fn new(line: L, links: OwnLinks, counted: Arc<Mutex<Counted>>, watch: Stopwatch) -> Self {
+        Tap { line, links, counted, watch }
     }
 
     fn counted(&self) -> std::sync::MutexGuard<'_, Counted> {
@@ -213,6 +219,14 @@ impl<L: Line<Packet = IpPacket>> Line for Tap<L> {
             self.counted().left(self.watch.now(), &packet.bytes);
         }
         self.line.send(at, packet)
+    }
+
+    fn wants_own_link(&self) -> bool {
+        true
+    }
+
+    fn set_own_link(&mut self, at: End, state: LinkState) {
+        self.links[at as usize].send_replace(Some(state));
     }
 }
 

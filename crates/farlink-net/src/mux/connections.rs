@@ -6,11 +6,12 @@ use bytes::Bytes;
 use farlink_core::agenda::Agenda;
 use farlink_core::endpoint::Probe;
 use farlink_core::event::Event;
+use farlink_core::hop::LinkWatch;
 use farlink_core::protocol::aerotp::{Acceptor, AcceptorLimits, AerotpConfig, Connection, Handle, Segment};
 use farlink_core::rng::RandomSource;
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::{Arrived, Outside};
-use farlink_core::{Endpoint, OriginShift, Rx, Stream, Time, Transmit};
+use farlink_core::{Endpoint, LinkHint, OriginShift, Rx, Stream, Time, Transmit};
 
 use super::datagram_queue::{Waiting, rate_of};
 use super::place::Place;
@@ -60,6 +61,8 @@ pub(super) struct Connections {
     next_port: u16,
     /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
     packet_bytes: Option<Count>,
+    /// What was reported of the own link. `[Y26]`
+    own_link: LinkWatch,
     moved: OriginShift,
     /// Whether accepted connections send next.
     is_turn_of_accepted: bool,
@@ -69,7 +72,7 @@ pub(super) struct Connections {
 const FIRST_PORT: u16 = 0xc000;
 
 impl Connections {
-    pub(super) fn new(has_begun: bool, moved: OriginShift) -> Self {
+    pub(super) fn new(has_begun: bool, moved: OriginShift, own_link: LinkWatch) -> Self {
         Connections {
             opened: BTreeMap::new(),
             agenda: Agenda::default(),
@@ -82,6 +85,7 @@ impl Connections {
             datagram_rate: None,
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
+            own_link,
             moved,
             is_turn_of_accepted: false,
         }
@@ -113,9 +117,8 @@ impl Connections {
             Some(_) => connection.share_rate(),
             None => connection.set_timer_lateness(TIMER_LATENESS),
         }
-        if let Some(bytes) = self.packet_bytes {
-            lend(&mut self.rates, rate, &mut connection, |it| drop(it.set_packet_bytes(now, bytes)));
-        }
+        let learn = what_is_known(now, self.packet_bytes, self.own_link);
+        lend(&mut self.rates, rate, &mut connection, learn);
         self.opened.insert(port, Opened { peer_port, connection, rate, has_ended: false });
         self.agenda.touch(port);
         Some(Place::Opened(port))
@@ -172,12 +175,18 @@ impl Connections {
         if others.is_none() && self.opened.values().all(|opened| opened.has_ended) {
             self.rates.begin_anew();
         }
-        if let Some(bytes) = self.packet_bytes
-            && let Some(Accepted { acceptor, rate }) = self.accepted.get_mut(&port)
+        if let Some(Accepted { acceptor, rate }) = self.accepted.get_mut(&port)
             && let Some(connection) = acceptor.get_mut(handle)
         {
-            lend(&mut self.rates, *rate, connection, |it| drop(it.set_packet_bytes(now, bytes)));
+            let learn = what_is_known(now, self.packet_bytes, self.own_link);
+            lend(&mut self.rates, *rate, connection, learn);
         }
+    }
+
+    /// What is known of the own link has changed. `[Y26]`
+    pub(super) fn handle_link(&mut self, now: Time, own_link: LinkWatch, hints: &[LinkHint]) {
+        self.own_link = own_link;
+        self.each(|connection| hints.iter().for_each(|&hint| connection.handle_link(now, hint)));
     }
 
     /// From now on packets may be this long. Erasure coding refuses longer packets than configured and stays as it is.
@@ -481,6 +490,16 @@ impl Connections {
 }
 
 /// Does something to a connection that has the rate meanwhile, if it shares one.
+/// Tells a new connection what others know already.
+fn what_is_known(now: Time, packet_bytes: Option<Count>, own_link: LinkWatch) -> impl FnOnce(&mut Connection<Bytes>) {
+    move |connection| {
+        if let Some(bytes) = packet_bytes {
+            drop(connection.set_packet_bytes(now, bytes));
+        }
+        own_link.current_hints().into_iter().flatten().for_each(|hint| connection.handle_link(now, hint));
+    }
+}
+
 fn lend<R>(
     rates: &mut Rates,
     rate: Option<RateIndex>,

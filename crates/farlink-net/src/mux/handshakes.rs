@@ -76,7 +76,7 @@ impl Mux {
         let begun = Initiator::new(&self.config.key, peer, &self.config.shared, &initiation);
         let code = Checked::read(&HelloMac::to(peer), &begun.1).expect("it was just written").code;
         self.asked.insert(code, own_id);
-        let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(peer), self.moved);
+        let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(peer), self.moved, self.own_link);
         let mut session = Session::calling((own_id, code), *peer, route, begun, &initiation, sizes);
         (session.last_opened, session.began) = (now, now);
         debug!(parent: &session.span, "handshake begun");
@@ -213,7 +213,8 @@ impl Mux {
             cover: if self.config.insecure && initiation.permits_clear { Cover::Clear } else { Cover::Seal },
         };
         let answered = responder.answer(&response);
-        let sizes = (PathMtu::new(self.config.packet_bytes), self.renewals(&peer), self.config.idle, self.moved);
+        let (path_mtu, renewals) = (PathMtu::new(self.config.packet_bytes), self.renewals(&peer));
+        let sizes = (path_mtu, renewals, self.config.idle, self.moved, self.own_link);
         let mut session =
             Session::answering(now, (own_id, checked.code), peer, route, &initiation, &response, answered, sizes);
         session.on_repeated_initiation(bytes);

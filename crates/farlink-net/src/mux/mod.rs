@@ -30,10 +30,12 @@ use bytes::{Bytes, BytesMut};
 use farlink_core::agenda::Agenda;
 use farlink_core::endpoint::{Ecn, Probe, Rx};
 use farlink_core::event::{Abort, Event};
+use farlink_core::hop::LinkWatch;
+use farlink_core::link::LinkState;
 use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Dropped};
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::sealed::{Kind, OUTER_BYTES, OuterPacket, TAG_BYTES};
-use farlink_core::{ConfigError, OriginShift, Stream as _, Time};
+use farlink_core::{ConfigError, LinkHint, OriginShift, Stream as _, Time};
 use tracing::debug;
 
 use crate::remedy::remedy_of_shortage;
@@ -263,6 +265,8 @@ pub struct Mux {
     paths: VecDeque<(u32, Option<Route>)>,
     is_told_readable: BTreeSet<ConnectionId>,
     random: OsRandom,
+    /// What was reported of the own link.
+    own_link: LinkWatch,
     moved: OriginShift,
     /// The clock that counters follow, microseconds since 1970.
     unix_us: fn() -> u64,
@@ -321,6 +325,7 @@ impl Mux {
             paths: VecDeque::new(),
             is_told_readable: BTreeSet::new(),
             random: OsRandom,
+            own_link: LinkWatch::new(),
             moved: OriginShift::default(),
             unix_us,
             counts: MuxCounts::default(),
@@ -336,6 +341,16 @@ impl Mux {
     pub fn set_class(&mut self, id: ConnectionId, class: u8) {
         if let Some(session) = self.sessions.get_mut(&id.session) {
             session.connections.set_class(id.place, class);
+        }
+    }
+
+    /// The state of the link that this host sends into, as its modem reports it: all connections know it from now on, of all sessions and
+    /// later ones too. While it is down, nothing is sent; a learnt rate is not above its rate. `[Y26]`
+    pub fn set_link(&mut self, now: Time, state: LinkState) {
+        let hints: Vec<LinkHint> = self.own_link.update(state).into_iter().flatten().collect();
+        for (&id, session) in self.sessions.iter_mut().filter(|_| !hints.is_empty()) {
+            session.connections.handle_link(now, self.own_link, &hints);
+            self.agenda.touch(id);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use farlink_core::endpoint::Ecn;
+use farlink_core::hop::LinkWatch;
 use farlink_core::protocol::aerotp::Segment;
 use farlink_core::units::Count;
 use farlink_core::wire::aerotp::Outside;
@@ -130,7 +131,7 @@ impl Session {
         route: Route,
         (initiator, content): (Initiator, Vec<u8>),
         initiation: &Initiation,
-        (path_mtu, renewals, moved): (PathMtu, Renewals, OriginShift),
+        (path_mtu, renewals, moved, own_link): (PathMtu, Renewals, OriginShift, LinkWatch),
     ) -> Self {
         let early = SealingKey::new(initiation.algorithm, initiation.early.clone());
         Session {
@@ -151,7 +152,7 @@ impl Session {
             reset_token: None,
             messages: VecDeque::new(),
             challenge: None,
-            connections: Connections::new(true, moved),
+            connections: Connections::new(true, moved, own_link),
             last_opened: Time::ZERO,
             last_datagram: Time::ZERO,
             path_mtu,
@@ -174,7 +175,7 @@ impl Session {
         initiation: &Initiation,
         response: &Response,
         (content, keys): (Vec<u8>, SessionKeys),
-        (path_mtu, renewals, keep, moved): (PathMtu, Renewals, Time, OriginShift),
+        (path_mtu, renewals, keep, moved, own_link): (PathMtu, Renewals, Time, OriginShift, LinkWatch),
     ) -> Self {
         let early = response.takes_early.then(|| {
             let key = SealingKey::new(initiation.algorithm, initiation.early.clone());
@@ -198,7 +199,7 @@ impl Session {
             reset_token: Some(initiation.reset_token),
             messages: VecDeque::new(),
             challenge: None,
-            connections: Connections::new(false, moved),
+            connections: Connections::new(false, moved, own_link),
             last_opened: now,
             last_datagram: Time::ZERO,
             path_mtu,

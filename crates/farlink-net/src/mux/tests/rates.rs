@@ -1,5 +1,8 @@
 //! Connections of a session send at one rate. `[Y21]`
 
+use farlink_core::channel::SettingId;
+use farlink_core::link::LinkState;
+
 use super::*;
 
 /// Pairs of hosts whose data, from the even hosts to the odd ones, share a link with one queue.
@@ -303,4 +306,47 @@ fn the_lowest_class_goes_first_and_its_connections_take_turns() {
     let all: u64 = read.iter().sum();
     assert!(read[..2].iter().all(|&bytes| bytes as f64 > 0.4 * all as f64), "{read:?}");
     assert!(all as f64 * 8.0 / 5.0 > 8e6, "{read:?}");
+}
+
+fn link(bits_per_s: f64, up: bool) -> LinkState {
+    let rate = BitRate::new(bits_per_s).unwrap();
+    LinkState { up, rate, delay: Time::ZERO, cn0_dbhz: None, ber: None, setting: SettingId::default() }
+}
+
+/// CUBIC's rate fills the queue of a link and goes down with its losses, also with some that the channel has; whose host knows the rate of
+/// the link fills no queue. Connections know it that were opened before and after the report.
+#[test]
+fn a_link_that_is_reported_is_filled_and_its_queue_is_not() {
+    for (knows, most_dropped, loss) in [(false, 200, 0.0), (true, 0, 0.0), (true, 0, 0.001)] {
+        let mut net = Dumbbell::new(1, 1e7, Time::from_millis(100));
+        net.loss = loss;
+        let first = net.connect(0, 1, &friendly());
+        if knows {
+            net.hosts[0].set_link(net.now, link(1e7, true));
+        }
+        let ids = vec![[first, net.connect(0, 1, &friendly())].concat()];
+        net.run(10, &ids);
+        net.dropped = 0;
+        let [share] = net.shares(20, &ids)[..] else { unreachable!() };
+        assert!(share > 0.9, "{knows} {loss}: {share}");
+        let is_expected = if knows { net.dropped <= most_dropped } else { net.dropped > 10 };
+        assert!(is_expected, "{knows} {loss}: {} dropped", net.dropped);
+    }
+}
+
+#[test]
+fn nothing_is_sent_into_a_link_that_is_reported_down() {
+    let mut net = Dumbbell::new(1, 1e7, Time::from_secs(1));
+    let ids = vec![net.connect(0, 2, &friendly())];
+    net.run(5, &ids);
+    net.hosts[0].set_link(net.now, link(1e7, false));
+    net.run(1, &ids);
+    // No data arrives. The session itself, which does not know the link, asks now and then whether the peer is there.
+    let before = net.sent;
+    let [share] = net.shares(5, &ids)[..] else { unreachable!() };
+    assert_eq!(share, 0.0);
+    assert!(net.sent - before < 40, "{} packets of some 4,000", net.sent - before);
+    net.hosts[0].set_link(net.now, link(1e7, true));
+    let [share] = net.shares(5, &ids)[..] else { unreachable!() };
+    assert!(share > 0.8, "{share}");
 }
