@@ -50,9 +50,12 @@ impl Keys {
 
 /// Tells an endpoint the state of its own link, as a modem would: its hosts in the packet engine know it too.
 pub(super) async fn follow(endpoint: Endpoint, mut own_link: watch::Receiver<Option<LinkState>>) {
-    while own_link.changed().await.is_ok() {
+    loop {
         if let Some(state) = *own_link.borrow_and_update() {
             endpoint.set_link(state);
+        }
+        if own_link.changed().await.is_err() {
+            return;
         }
     }
 }
