@@ -63,6 +63,8 @@ pub(super) struct Connections {
     packet_bytes: Option<Count>,
     /// What was reported of the own link. `[Y26]`
     own_link: LinkWatch,
+    /// Whether the session has shown that the peer receives at its address. `[Y8]`
+    is_address_proven: bool,
     moved: OriginShift,
     /// Whether accepted connections send next.
     is_turn_of_accepted: bool,
@@ -86,6 +88,7 @@ impl Connections {
             next_port: FIRST_PORT + u16::from(!has_begun),
             packet_bytes: None,
             own_link,
+            is_address_proven: has_begun,
             moved,
             is_turn_of_accepted: false,
         }
@@ -178,9 +181,18 @@ impl Connections {
         if let Some(Accepted { acceptor, rate }) = self.accepted.get_mut(&port)
             && let Some(connection) = acceptor.get_mut(handle)
         {
+            if self.is_address_proven {
+                connection.address_proven();
+            }
             let learn = what_is_known(now, self.packet_bytes, self.own_link);
             lend(&mut self.rates, *rate, connection, learn);
         }
+    }
+
+    /// The peer has shown that it receives at its address. `[Y8]`
+    pub(super) fn address_proven(&mut self) {
+        self.is_address_proven = true;
+        self.each(Connection::address_proven);
     }
 
     /// What is known of the own link has changed. `[Y26]`

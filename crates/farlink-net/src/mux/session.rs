@@ -297,6 +297,7 @@ impl Session {
             // What opened was sealed with the response's keys, so the peer receives at this address. `[Y4]`
             (self.hello, self.is_hello_due) = (None, false);
             self.budget = Budget::Proven;
+            self.connections.address_proven();
             self.silence.set_round_trip(now.since(self.began));
             debug!("the peer has the keys");
             self.follow_path_mtu(now);

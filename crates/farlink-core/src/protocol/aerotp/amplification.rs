@@ -28,6 +28,12 @@ impl Allowance {
     /// An address from which nothing has arrived.
     pub(super) const UNPROVEN: Allowance = Allowance { left: Some(0), ..Allowance::PROVEN };
 
+    /// The layer below has proof: nothing limits what is sent. The own proof is still given, as the peer asks for it until it has
+    /// acknowledged something. `[G5]`
+    pub(super) fn lift(&mut self) {
+        self.left = self.left.map(|_| u64::MAX);
+    }
+
     pub(super) fn is_proven(&self) -> bool {
         self.left.is_none()
     }

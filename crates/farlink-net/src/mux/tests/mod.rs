@@ -263,6 +263,25 @@ fn connections_share_a_session() {
     assert_eq!(net.events.iter().filter(|(_, _, event)| *event == Event::Closed).count(), 40);
 }
 
+/// Whose session has proven its address needs no second proof for each connection: a short question gets a long answer after a round trip.
+#[test]
+fn a_short_question_over_a_session_gets_a_long_answer_at_once() {
+    let mut net = Net::new(0.0, 1);
+    let first = net.connect();
+    net.write(first, b"a session");
+    net.run_for(5);
+    let id = net.connect();
+    net.write(id, &content(90));
+    net.read.clear();
+    net.run_until(net.now + DELAY + Time::from_millis(1));
+    assert_eq!(net.read.len(), 90);
+    let accepted = net.events.iter().rfind(|(host, _, event)| *host == 1 && *event == Event::Connected).unwrap().1;
+    assert_eq!(net.hosts[1].write(net.now, accepted, &mut Bytes::from(content(1000))), 1000);
+    let before = net.arrived[0];
+    net.run_until(net.now + DELAY + Time::from_millis(1));
+    assert_eq!(net.arrived[0] - before, 1);
+}
+
 #[test]
 fn strangers_and_unknown_keys_get_no_answer() {
     let mut net = Net::new(0.0, 1);

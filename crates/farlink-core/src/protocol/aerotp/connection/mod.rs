@@ -325,6 +325,12 @@ impl<D: Payload> Connection<D> {
         }
     }
 
+    /// The layer that knows addresses has proof that the peer receives at its address: this connection need not wait for its own
+    /// proof with what it sends. `[G5]`
+    pub fn address_proven(&mut self) {
+        self.allowance.lift();
+    }
+
     /// Opens the connection though nothing is written yet, by a question. It does nothing once anything was sent. `[C1]`
     pub fn announce(&mut self) {
         self.is_question_due |= self.first_sent.is_none();
