@@ -141,7 +141,7 @@ pub struct Limits {
     pub connect_s: f64,
     /// What a connection has under way in each direction at most, in bytes.
     pub window_bytes: u32,
-    /// Clients of all UDP listeners together.
+    /// Clients of all UDP listeners together, and flows of each peer.
     pub udp_clients: u32,
     /// How long connections may go on after SIGTERM, in seconds.
     pub drain_s: f64,

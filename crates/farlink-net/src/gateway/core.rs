@@ -37,7 +37,7 @@ pub(super) struct Core {
     /// Free places of connections.
     places: Arc<Semaphore>,
     /// Free places of requests of clients.
-    pub(super) requests: Arc<Semaphore>,
+    requests: Arc<Semaphore>,
     is_draining: AtomicBool,
 }
 
@@ -105,6 +105,12 @@ impl Core {
     pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
         let place = self.places.clone().try_acquire_owned().ok();
         place.filter(|_| !self.is_draining.load(Ordering::Relaxed))
+    }
+
+    /// A place for a client that has not yet said where to, if there is one.
+    pub(super) fn request(&self) -> Option<OwnedSemaphorePermit> {
+        let request = self.requests.clone().try_acquire_owned().ok();
+        request.filter(|_| !self.is_draining.load(Ordering::Relaxed))
     }
 
     /// Prepares a connection to a destination behind another gateway.

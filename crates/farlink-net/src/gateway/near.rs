@@ -29,14 +29,14 @@ pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<
 }
 
 async fn client(core: Arc<Core>, listener: Arc<Listener>, tcp: TcpStream) {
-    let Some(place) = core.place() else {
+    // Who is turned away is told at once, by RST.
+    let turn_away = || {
         core.metrics.turned_away_total.add(1);
-        // It is told at once, by RST.
         let _ = super::tunnel::prepare(&tcp);
-        return;
     };
     match &listener.kind {
         ListenerKind::Forward(destination) => {
+            let Some(place) = core.place() else { return turn_away() };
             if super::tunnel::prepare(&tcp).is_ok()
                 && let Some(opening) = core.open(&listener.to, destination.clone(), place)
             {
@@ -44,16 +44,12 @@ async fn client(core: Arc<Core>, listener: Arc<Listener>, tcp: TcpStream) {
             }
         }
         ListenerKind::Socks | ListenerKind::Http => {
-            // Those that do not come to the point do not take the places of the others.
-            let Ok(request) = core.requests.clone().try_acquire_owned() else {
-                core.metrics.turned_away_total.add(1);
-                let _ = super::tunnel::prepare(&tcp);
-                return;
-            };
+            // Those that do not come to the point take no places of connections, which have a bound of their own.
+            let Some(request) = core.request() else { return turn_away() };
             if listener.kind == ListenerKind::Socks {
-                socks::serve(&core, &listener, tcp, place, request).await;
+                socks::serve(&core, &listener, tcp, request).await;
             } else {
-                http::serve(&core, &listener, tcp, place, request).await;
+                http::serve(&core, &listener, tcp, request).await;
             }
         }
         ListenerKind::Udp { .. } => unreachable!("datagrams have no connections"),

@@ -129,7 +129,8 @@ async fn carry(
     let socket = UdpSocket::bind(any).await.ok()?;
     // From nobody else anything is taken.
     socket.connect(address).await.ok()?;
-    let mut buffer = vec![0; LONGEST].into_boxed_slice();
+    // No datagram of the session is as long as a packet: what does not fit into one would not go on.
+    let mut buffer = vec![0; usize::from(core.config().packets.packet_bytes)].into_boxed_slice();
     // Where the other gateway was when it last sent something.
     let mut at = None;
     loop {

@@ -66,6 +66,29 @@ fn datagrams_go_there_and_back() {
     assert!(server.recv_from(&mut [0; 10]).is_err());
 }
 
+/// The port of a removed listener is free at once, though clients of it are known.
+#[test]
+fn a_removed_listener_of_datagrams_frees_its_port() {
+    let hosts = Hosts::new();
+    let server = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = server.local_addr().unwrap();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let near = hosts.near(&far, &format!("[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{address}\"\n"));
+    let client = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    client.send_to(b"known", near.clients[0]).unwrap();
+    server.set_read_timeout(Some(WITHIN)).unwrap();
+    server.recv_from(&mut [0; 10]).unwrap();
+    assert!(std::net::UdpSocket::bind(near.clients[0]).is_err());
+    hosts.write("near.toml", &hosts.near_text(&far, ""));
+    near.control.send(Control::Reload).unwrap();
+    assert!(matches!(near.next(), Event::Reloaded));
+    let began = Instant::now();
+    while let Err(error) = std::net::UdpSocket::bind(near.clients[0]) {
+        assert!(began.elapsed() < Duration::from_secs(5), "{error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn metrics_count_what_was_carried() {
     let hosts = Hosts::new();
