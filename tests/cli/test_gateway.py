@@ -99,7 +99,7 @@ def curl(*arguments: str, namespace: str = "") -> bytes:
 
 
 def test_the_guide(farlink, hosts, start, server):
-    hub, office, passwords = (text for text in blocks("toml"))
+    hub, office, passwords, udp = blocks("toml")
     # The machine of the test stands for both, and for the destination.
     port = server.rpartition(":")[2]
     hub = hub.replace("192.0.2.1:47470", "127.0.0.1:0").replace('"10.7.0.0/16:22"', f'"10.7.0.0/16:22", "127.0.0.1:{port}"')
@@ -134,6 +134,11 @@ def test_the_guide(farlink, hosts, start, server):
     with_password = (hosts / "office.toml").read_text() + passwords.replace("10.1.0.1:1080", "0.0.0.0:0")
     (hosts / "passwords.toml").write_text(with_password)
     assert "with a password" in farlink("gateway", "check", "passwords.toml").stdout
+
+    (hosts / "udp.toml").write_text((hosts / "office.toml").read_text() + udp)
+    said = farlink("gateway", "check", "udp.toml", "10.7.1.3:5004").stdout
+    assert "10.7.1.3:5004 (UDP): class 2, quasi-reliable, given up after 1 s (rule 3)" in said
+    assert "10.7.1.3:5004: class 6, reliable, no deadline (no rule)" in said
 
 
 def test_a_reload_keeps_connections_and_a_signal_drains(hosts, start, server):

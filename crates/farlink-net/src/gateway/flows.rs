@@ -10,6 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::config::Treatment;
 use super::destination::Destination;
 use crate::seal::PublicKey;
 
@@ -22,6 +23,10 @@ struct Tables {
     next: u32,
     clients: HashMap<u32, Client>,
     of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
+    /// Clients whose datagrams go in connections, by the listener's address and their own, and what takes these.
+    streams: HashMap<(SocketAddr, SocketAddr), (Streamed, mpsc::Sender<Bytes>)>,
+    /// How many flows each peer has in connections.
+    slots: HashMap<PublicKey, usize>,
     /// What waits for the destinations of each peer's flows.
     destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
@@ -41,6 +46,29 @@ struct Client {
     to: PublicKey,
     used: Instant,
     idle: Duration,
+}
+
+/// What a flow in a connection is like.
+#[derive(Debug)]
+pub(super) struct Streamed {
+    pub(super) to: PublicKey,
+    pub(super) destination: Destination,
+    pub(super) treatment: Treatment,
+    pub(super) socket: Weak<UdpSocket>,
+}
+
+impl PartialEq for Streamed {
+    fn eq(&self, other: &Self) -> bool {
+        (self.to, &self.destination, self.treatment) == (other.to, &other.destination, other.treatment)
+            && self.socket.ptr_eq(&other.socket)
+    }
+}
+
+/// A place of a peer's flow, as long as it lives.
+#[derive(Debug)]
+pub(super) struct Slot<'a> {
+    flows: &'a Flows,
+    peer: PublicKey,
 }
 
 impl Flows {
@@ -68,13 +96,8 @@ impl Flows {
             client.used = used;
             return Some(flow);
         }
-        if tables.clients.len() >= most {
-            let Tables { clients, of_clients, .. } = tables;
-            clients.retain(|_, client| used - client.used < client.idle && client.socket.strong_count() > 0);
-            of_clients.retain(|_, flow| clients.contains_key(flow));
-            if clients.len() >= most {
-                return None;
-            }
+        if !tables.has_room(most) {
+            return None;
         }
         let flow = tables.next;
         tables.next = flow.wrapping_add(1);
@@ -83,6 +106,43 @@ impl Flows {
             tables.clients.remove(&before);
         }
         Some(flow)
+    }
+
+    /// Passes a datagram to the connection of its flow, which `begin` begins; `None` if it is dropped.
+    pub(super) fn to_stream(
+        &self,
+        at: (SocketAddr, SocketAddr),
+        flow: Streamed,
+        most: usize,
+        begin: impl FnOnce() -> Option<mpsc::Sender<Bytes>>,
+        data: Bytes,
+    ) -> Option<()> {
+        let tables = &mut *self.lock();
+        match tables.streams.get(&at) {
+            Some((known, queue)) if *known == flow && !queue.is_closed() => return queue.try_send(data).ok(),
+            // What took them has ended, or the configuration is another one.
+            Some(_) => drop(tables.streams.remove(&at)),
+            None => {}
+        }
+        if !tables.has_room(most) {
+            return None;
+        }
+        let queue = begin()?;
+        queue.try_send(data).ok()?;
+        tables.streams.insert(at, (flow, queue));
+        Some(())
+    }
+
+    /// A place for a flow of a peer in a connection.
+    pub(super) fn slot_of_peer(&self, peer: PublicKey, most: usize) -> Option<Slot<'_>> {
+        let tables = &mut *self.lock();
+        let others = tables.destinations.get(&peer).map_or(0, HashMap::len);
+        let slots = tables.slots.entry(peer).or_default();
+        if *slots + others >= most {
+            return None;
+        }
+        *slots += 1;
+        Some(Slot { flows: self, peer })
     }
 
     /// Passes a datagram to who carries its flow; `None` if it is dropped. Of a new flow, gives what somebody has to carry from now on.
@@ -95,12 +155,13 @@ impl Flows {
         most: usize,
     ) -> Option<Option<mpsc::Receiver<Arrived>>> {
         let tables = &mut *self.lock();
+        let slots = tables.slots.get(&peer).copied().unwrap_or(0);
         let destinations = tables.destinations.entry(peer).or_default();
         match destinations.get(&flow) {
             Some((known, queue)) if known == destination => return queue.try_send(arrived).is_ok().then_some(None),
             // The peer has begun anew, or has another configuration: who carries the old flow ends with its queue.
             Some(_) => {}
-            None if destinations.len() >= most => return None,
+            None if destinations.len() + slots >= most => return None,
             None => {}
         }
         let (queue, waiting) = mpsc::channel(WAITING);
@@ -128,6 +189,31 @@ impl Flows {
         let client = tables.clients.get_mut(&flow).filter(|it| it.to == *peer && now - it.used < it.idle)?;
         client.used = now;
         client.socket.upgrade()?.try_send_to(data, client.address).ok().map(drop)
+    }
+}
+
+impl Tables {
+    /// Whether there is room for one more client, once those are forgotten that are gone.
+    fn has_room(&mut self, most: usize) -> bool {
+        let Tables { clients, of_clients, streams, .. } = self;
+        if clients.len() + streams.len() < most {
+            return true;
+        }
+        let now = Instant::now();
+        clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
+        of_clients.retain(|_, flow| clients.contains_key(flow));
+        streams.retain(|_, (_, queue)| !queue.is_closed());
+        clients.len() + streams.len() < most
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let slots = &mut self.flows.lock().slots;
+        match slots.get_mut(&self.peer) {
+            Some(count @ 2..) => *count -= 1,
+            _ => drop(slots.remove(&self.peer)),
+        }
     }
 }
 
