@@ -57,6 +57,7 @@ impl Verdict {
             let kind = match listener.kind {
                 ListenerKind::Socks => "SOCKS5",
                 ListenerKind::Http => "HTTP CONNECT",
+                ListenerKind::Transparent => "TPROXY",
                 _ => continue,
             };
             lines.push(format!(

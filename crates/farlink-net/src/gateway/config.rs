@@ -80,6 +80,8 @@ pub enum ListenerKind {
     Socks,
     /// HTTP, method CONNECT.
     Http,
+    /// TCP connections to other hosts, which the kernel passes here (TPROXY): each goes where it was meant to go.
+    Transparent,
     /// UDP datagrams go to one destination.
     Udp {
         /// The destination.
@@ -279,6 +281,8 @@ struct Raw {
     #[serde(default)]
     http: Vec<RawProxy>,
     #[serde(default)]
+    transparent: Vec<RawTransparent>,
+    #[serde(default)]
     udp: Vec<RawUdp>,
     #[serde(default)]
     rule: Vec<Rule>,
@@ -325,6 +329,13 @@ struct RawProxy {
     #[serde(default)]
     wait: bool,
     passwords: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTransparent {
+    listen: SocketAddr,
+    to: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -413,6 +424,11 @@ impl Config {
             }
             listeners.push(Listener { kind, address: it.listen, to, wait: it.wait, passwords });
         }
+        for (n, it) in raw.transparent.into_iter().enumerate() {
+            let to = peer_of(&format!("transparent[{n}].to"), it.to)?;
+            let kind = ListenerKind::Transparent;
+            listeners.push(Listener { kind, address: it.listen, to, wait: false, passwords: None });
+        }
         for (n, it) in raw.udp.into_iter().enumerate() {
             let to = peer_of(&format!("udp[{n}].to"), it.to)?;
             let idle = seconds(path, "udp.idle_s", it.idle_s)?;
@@ -481,6 +497,9 @@ impl Config {
                 ListenerKind::Forward(destination) => format!("{address} leads to {destination}, through {to}"),
                 ListenerKind::Socks => format!("{address} is SOCKS5, through {to}{who}"),
                 ListenerKind::Http => format!("{address} is HTTP CONNECT, through {to}{who}"),
+                ListenerKind::Transparent => {
+                    format!("{address} takes what the kernel passes on (TPROXY), through {to}")
+                }
                 ListenerKind::Udp { destination, .. } => {
                     let mode = self.treatment(Protocol::Udp, destination).mode.name();
                     format!("{address} (UDP) leads to {destination}, through {to}, mode {mode}")

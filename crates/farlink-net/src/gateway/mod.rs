@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`Config`] | the TOML file, checked; `allow` and `special` decide what a peer may reach |
 //! | `frame` | what stands in a stream between gateways |
-//! | `near`, `socks`, `http`, `udp` | clients: which connection they want |
+//! | `near`, `socks`, `http`, `transparent`, `udp` | clients: which connection they want |
 //! | `messages`, `message_flows` | datagrams in connections |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
@@ -32,6 +32,7 @@ mod passwords;
 mod service;
 mod socks;
 mod special;
+mod transparent;
 mod tunnel;
 mod udp;
 
