@@ -1,7 +1,8 @@
 """A guest with Debian's kernel: programs of this machine where they have a kernel of their own, root and all modules.
 
-The guest has the root of this machine, read-only, by 9p, so that nothing is packed; what it needs beside that is the kernel's package, which is
-downloaded once. QEMU emulates the processor: no KVM is needed, and everything takes about twenty times as long.
+The guest has the root of this machine by 9p, with its own changes on top, so that nothing is packed; what it needs beside that
+is the kernel's package, which is downloaded once. QEMU emulates the processor: no KVM is needed, and everything takes about
+twenty times as long.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,27 +21,48 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "farl
 """Where downloaded kernels are kept."""
 _PACKAGE = "linux-image-amd64"
 # What the guest needs to have this machine's files.
-_MODULES = ["virtio_pci", "9pnet_virtio", "9p"]
+_MODULES = ["virtio_pci", "9pnet_virtio", "9p", "overlay"]
 _WORK = "/mnt"
 
 # Written to the serial console: the end of a run, with its status.
 _END = "guest ended with status"
+_ENVIRONMENT = "PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp"
 
 _INIT = f"""#!/bin/busybox sh
-busybox mkdir -p /proc /host
+export PATH=/bin
+busybox mkdir -p /proc /below /above /host
 busybox mount -t proc proc /proc
 for module in $(busybox cat /modules/order); do busybox insmod /modules/$module || echo "no $module"; done
-busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=500000 host /host
-cd /host
-for kind in proc sysfs devtmpfs; do
-    at=$kind; [ $kind = sysfs ] && at=sys; [ $kind = devtmpfs ] && at=dev
-    busybox mount -t $kind $kind /host/$at
-done
+busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=500000 host /below
+busybox mount -t tmpfs tmpfs /above
+busybox mkdir /above/upper /above/work
+busybox mount -t overlay -o lowerdir=/below,upperdir=/above/upper,workdir=/above/work overlay /host
+busybox rm -f /host/.dockerenv # systemd would take the guest for a container
+busybox mount -t proc proc /host/proc
+busybox mount -t sysfs sysfs /host/sys
+busybox mount -t devtmpfs devtmpfs /host/dev
 for at in tmp run; do busybox mount -t tmpfs tmpfs /host/$at; done
 busybox mount -t 9p -o trans=virtio,version=9p2000.L,msize=500000 work /host{_WORK}
-busybox chroot /host /bin/sh -c "cd {_WORK}; export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp; /bin/sh -eu guest.sh" </host/dev/null
+if [ -s /unit ]; then
+    busybox mkdir -p /host/run/systemd/system
+    busybox cp /unit /host/run/systemd/system/guest.service
+    exec busybox switch_root /host /lib/systemd/systemd --unit=guest.service
+fi
+busybox chroot /host /bin/sh -c "cd {_WORK}; export {_ENVIRONMENT}; exec /bin/sh -eu guest.sh" </host/dev/null
 echo "{_END} $?"
 busybox poweroff -f
+"""
+
+# What systemd does when it is the guest's first process.
+_UNIT = f"""[Unit]
+DefaultDependencies=no
+
+[Service]
+Type=oneshot
+StandardOutput=tty
+StandardError=tty
+TTYPath=/dev/console
+ExecStart=/bin/sh -c 'cd {_WORK}; export {_ENVIRONMENT}; /bin/sh -eu guest.sh; echo "{_END} $?"; systemctl poweroff -ff'
 """
 
 
@@ -68,18 +90,28 @@ def missing() -> str | None:
     return None
 
 
-def run(script: str, work: Path, *, modules: list[str] | None = None, memory_mib: int = 384, timeout_s: float = 180) -> Ended:
+def run(
+    script: str,
+    work: Path,
+    *,
+    modules: Sequence[str] = (),
+    systemd: bool = False,
+    memory_mib: int = 384,
+    timeout_s: float = 180,
+) -> Ended:
     """Run a shell script as root in a guest that has this machine's files.
 
     Parameters
     ----------
     script
-        Lines of `sh`; the first that fails ends it. It begins in `/mnt`, which is `work`; `/tmp` and `/run` are empty, everything else
-        is this machine's and cannot be written.
+        Lines of `sh`; the first that fails ends it. It begins in `/mnt`, which is `work`; `/tmp` and `/run` are empty. What it
+        changes elsewhere is gone with the guest.
     work
         A folder of this machine that the guest may write.
     modules
         Modules of the kernel, without those that they need.
+    systemd
+        The script runs below systemd, for `systemctl`.
     memory_mib
         Memory of the guest.
     timeout_s
@@ -87,7 +119,7 @@ def run(script: str, work: Path, *, modules: list[str] | None = None, memory_mib
     """
     (work / "guest.sh").write_text(script)
     initrd = work / "initrd"
-    initrd.write_bytes(_initrd([*_MODULES, *(modules or [])]))
+    initrd.write_bytes(_initrd([*_MODULES, *modules], _UNIT if systemd else ""))
     share = "security_model=none,multidevs=remap"
     command = [
         *("qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "pc", "-cpu", "max", "-smp", "1"),
@@ -137,11 +169,11 @@ def _apt(*command: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def _initrd(modules: list[str]) -> bytes:
+def _initrd(modules: Sequence[str], unit: str) -> bytes:
     """Busybox, modules in an order in which they can be loaded, and what starts them, as an archive of cpio."""
     busybox = shutil.which("busybox")
     assert busybox is not None
-    files = {"init": _INIT.encode(), "bin/busybox": Path(busybox).read_bytes()}
+    files = {"init": _INIT.encode(), "unit": unit.encode(), "bin/busybox": Path(busybox).read_bytes()}
     order: list[str] = []
     known = {path.stem.replace("-", "_"): path for path in _kernel()[1].rglob("*.ko")}
     for module in modules:
@@ -175,8 +207,3 @@ def _add(module: str, known: dict[str, Path], files: dict[str, bytes], order: li
         _add(each, known, files, order)
     files[f"modules/{path.name}"] = content
     order.append(path.name)
-
-
-if __name__ == "__main__":
-    reason = missing()
-    sys.exit(f"no guest: {reason}" if reason else 0)
