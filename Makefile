@@ -40,7 +40,8 @@ run: install
 	@echo "Open the report: file://$(CURDIR)/out/geo-tcp.html"
 
 test: $(STAMPS)/venv
-	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc ip=iproute2 curl=curl /usr/include/fec.h=libfec-dev
+	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc ip=iproute2 curl=curl nft=nftables \
+		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static /usr/include/fec.h=libfec-dev
 	@.ci/checks
 
 check:

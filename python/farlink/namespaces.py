@@ -28,6 +28,12 @@ class NamespaceError(FarlinkError):
     """Network namespaces cannot be made."""
 
 
+class DeviceGoneError(NamespaceError):
+    """Somebody has removed the device of a running emulator."""
+
+    exit_code = 1
+
+
 class Namespaces:
     """Two network namespaces, as a context. Names are `farlink-near` and `farlink-far`, with a number if these are in use.
 
@@ -97,7 +103,13 @@ class Namespaces:
             _ip("-n", name, "route", "add", "default", "dev", DEVICE)
 
     def unread(self) -> tuple[int, int]:
-        """Packets for which the queues of the devices had no room, at the near end and at the far one."""
+        """Packets for which the queues of the devices had no room, at the near end and at the far one.
+
+        Raises
+        ------
+        DeviceGoneError
+            If a device is no longer there: how many it was is not known then.
+        """
         return _unread(self.near), _unread(self.far)
 
 
@@ -139,8 +151,11 @@ def _unread(name: str) -> int:
     )
     try:
         return int(json.loads(shown.stdout)[0]["stats64"]["tx"]["dropped"])
-    except (ValueError, LookupError):
-        return 0
+    except (ValueError, LookupError, TypeError) as error:
+        raise DeviceGoneError(
+            f"the device {DEVICE} of the namespace {name} is gone, and with it the count of packets that were not read",
+            "leave namespaces and devices of a running emulator alone, and run it again",
+        ) from error
 
 
 def _ip(*arguments: str, may_fail: bool = False) -> None:

@@ -76,6 +76,8 @@ class Result:
         Keys of the scenario that an engine ran without: engine and dotted path of each.
     notes
         Remarks, one sentence each, such as cached files that could not be used or inaccurate error rates.
+    failure
+        Why the runs ended early, if nobody has stopped them.
     """
 
     scenario: Scenario
@@ -87,6 +89,7 @@ class Result:
     interrupted: bool = False
     approximations: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+    failure: FarlinkError | None = None
 
     def __repr__(self) -> str:
         """Its title, its size, and the first lines of its table."""
@@ -320,6 +323,8 @@ class Result:
             content["approximations"] = [{"engine": engine, "path": path} for engine, path in self.approximations]
         if self.notes:
             content["notes"] = list(self.notes)
+        if self.failure is not None:
+            content["failure"] = f"{self.failure.message}; {self.failure.remedy}"
         return content | {"interrupted": True} if self.interrupted else content
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -387,6 +392,7 @@ def together(results: Sequence[Result]) -> Result:
         summary_columns=stacked([result.summary_columns for result in results]),
         interrupted=any(result.interrupted for result in results),
         notes=list(dict.fromkeys(note for result in results for note in result.notes)),
+        failure=results[-1].failure,
     )
 
 

@@ -236,6 +236,15 @@ sys.exit(7)
 
 @as_root
 @pytest.mark.usefixtures("link")
+def test_a_device_that_was_removed_fails_the_run(farlink):
+    done = farlink("emulate", "link.toml", "--", "ip", "link", "delete", "farlink0")
+
+    assert done.returncode == 1, done.stderr
+    assert "is gone" in done.stderr
+
+
+@as_root
+@pytest.mark.usefixtures("link")
 def test_a_command_that_a_signal_ends_has_the_status_of_shells(farlink):
     done = farlink("emulate", "link.toml", "--", "sh", "-c", "kill -TERM $$")
 

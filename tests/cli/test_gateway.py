@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,7 @@ def curl(*arguments: str, namespace: str = "") -> bytes:
 
 
 def test_the_guide(farlink, hosts, start, server):
-    hub, office, passwords = (text for text in blocks("toml"))
+    hub, office, passwords, _, udp = blocks("toml")
     # The machine of the test stands for both, and for the destination.
     port = server.rpartition(":")[2]
     hub = hub.replace("192.0.2.1:47470", "127.0.0.1:0").replace('"10.7.0.0/16:22"', f'"10.7.0.0/16:22", "127.0.0.1:{port}"')
@@ -134,6 +135,11 @@ def test_the_guide(farlink, hosts, start, server):
     with_password = (hosts / "office.toml").read_text() + passwords.replace("10.1.0.1:1080", "0.0.0.0:0")
     (hosts / "passwords.toml").write_text(with_password)
     assert "with a password" in farlink("gateway", "check", "passwords.toml").stdout
+
+    (hosts / "udp.toml").write_text((hosts / "office.toml").read_text() + udp)
+    said = farlink("gateway", "check", "udp.toml", "10.7.1.3:5004").stdout
+    assert "10.7.1.3:5004 (UDP): class 2, quasi-reliable, given up after 1 s (rule 3)" in said
+    assert "10.7.1.3:5004: class 6, reliable, no deadline (no rule)" in said
 
 
 def test_a_reload_keeps_connections_and_a_signal_drains(hosts, start, server):
@@ -188,28 +194,40 @@ def test_both_ends_are_reset_when_a_gateway_is_killed(hosts, start):
                         end.recv(1)
 
 
-@pytest.fixture
-def namespaces() -> Iterator[tuple[str, str]]:
-    """Two network namespaces with a link between them: 10.98.7.1 and 10.98.7.2."""
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@contextmanager
+def named(*names: str) -> Iterator[None]:
+    """Network namespaces of these names, which are removed at the end."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("namespaces need root and iproute2")
-    names = [f"farlink-{side}-{os.getpid()}" for side in ("near", "far")]
-
-    def ip(*arguments: str) -> None:
-        subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
     try:
         for name in names:
             ip("netns", "add", name)
-        ip("-n", names[0], "link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", names[1])
-        for number, name in enumerate(names, 1):
-            ip("-n", name, "address", "add", f"10.98.7.{number}/24", "dev", "wire")
-            ip("-n", name, "link", "set", "wire", "up")
             ip("-n", name, "link", "set", "lo", "up")
-        yield names[0], names[1]
+        yield
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+def join(near: str, far: str, near_at: str, far_at: str, names: tuple[str, str] = ("wire", "wire")) -> None:
+    """Put a link between two namespaces."""
+    ip("-n", near, "link", "add", names[0], "type", "veth", "peer", "name", names[1], "netns", far)
+    for end, name, address in zip((near, far), names, (near_at, far_at), strict=True):
+        ip("-n", end, "address", "add", address, "dev", name)
+        ip("-n", end, "link", "set", name, "up")
+
+
+@pytest.fixture
+def namespaces() -> Iterator[tuple[str, str]]:
+    """Two network namespaces with a link between them: 10.98.7.1 and 10.98.7.2."""
+    near, far = (f"farlink-{side}-{os.getpid()}" for side in ("near", "far"))
+    with named(near, far):
+        join(near, far, "10.98.7.1/24", "10.98.7.2/24")
+        yield near, far
 
 
 def test_curl_reaches_a_server_of_another_network_only_through_the_gateways(hosts, start, namespaces):
@@ -237,6 +255,57 @@ def test_curl_reaches_a_server_of_another_network_only_through_the_gateways(host
     finally:
         server.kill()
         server.wait()
+
+
+def test_clients_behind_a_router_need_no_settings(hosts, start, namespaces):
+    """The rules of the guide, typed: curl of a third network gets its bytes, from an address that only the hub knows."""
+    near, far = namespaces
+    client = f"farlink-client-{os.getpid()}"
+    if shutil.which("nft") is None or subprocess.run([*within(near), "nft", "list", "tables"], check=False).returncode:
+        pytest.skip("nftables is not here")
+    with named(client):
+        join(near, client, "10.1.0.1/16", "10.1.0.9/16", ("lan", "wire"))
+        ip("-n", client, "route", "add", "default", "via", "10.1.0.1")
+        ip("-n", far, "address", "add", "192.0.2.80/32", "dev", "lo")
+        [rules] = blocks("nft")
+        (hosts / "tproxy.nft").write_text(rules)
+        [typed] = [block for block in blocks("console") if "tproxy.nft" in block]
+        for line in typed.splitlines():
+            subprocess.run([*within(near), *line.removeprefix("office$ ").split()], cwd=hosts, check=True)
+        program = [sys.executable, "-m", "http.server", "--bind", "192.0.2.80", "8000"]
+        server = subprocess.Popen([*within(far), *program], cwd=hosts, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        try:
+            (hosts / "page").write_bytes(b"x" * 300_000)
+            (hosts / "hub.toml").write_text(
+                'keys = "hub"\nlisten = "10.98.7.2:0"\n[peer.office]\nallow = ["192.0.2.80:8000"]\n'
+            )
+            _, [sessions] = start("hub.toml", namespace=far)
+            [transparent] = [block for block in blocks("toml") if "[[transparent]]" in block]
+            (hosts / "office.toml").write_text(f'keys = "office"\n[peer.hub]\naddress = "{sessions}"\n{transparent}')
+            start("office.toml", namespace=near)
+            inside = ("--retry", "20", "--retry-delay", "1", "--retry-all-errors")
+            assert curl(*inside, "http://192.0.2.80:8000/page", namespace=client) == b"x" * 300_000
+            # What the hub does not allow, and the listener itself, are accepted and reset.
+            for nowhere in ("192.0.2.81:8000", "10.1.0.1:3129"):
+                done = run_curl(f"http://{nowhere}/", namespace=client)
+                assert done.returncode in (55, 56), done.stderr
+        finally:
+            server.kill()
+            server.wait()
+
+
+def test_without_its_capability_a_transparent_listener_is_refused(farlink, hosts):
+    (hosts / "office.toml").write_text(
+        'keys = "office"\n[peer.hub]\naddress = "127.0.0.1:1"\n[[transparent]]\nlisten = "127.0.0.1:0"\n'
+    )
+    assert "TPROXY" in farlink("gateway", "check", "office.toml").stdout
+    words = [sys.executable, "-m", "farlink.cli", "gateway", "office.toml"]
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("setpriv is not installed")
+        words = ["setpriv", "--bounding-set=-net_admin,-net_raw", *words]
+    done = subprocess.run(words, cwd=hosts, capture_output=True, text=True, timeout=60, check=False)
+    assert_refused(done, ["transparent: 127.0.0.1:0 cannot take connections to other hosts", "CAP_NET_ADMIN"])
 
 
 def test_bad_input_is_refused(farlink, hosts):

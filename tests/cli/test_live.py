@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
-from tests.cli.test_emulate import as_root
+from tests.cli.test_emulate import as_root, namespaces
 from tests.conftest import assert_refused
+from typer.testing import CliRunner
+
+from farlink import engines
+from farlink.cli.commands import app
+from farlink.engines import live
+from farlink.errors import FarlinkError
+from farlink.namespaces import DeviceGoneError, _unread
+from farlink.scenario import load
 
 SCENARIO = """
 duration_s = 5
@@ -70,3 +79,44 @@ def test_damage_and_loss_are_counted(farlink, scenario):
 @pytest.mark.usefixtures("scenario")
 def test_what_no_socket_plays_is_refused_by_name(farlink, setting, wrong, remedy):
     assert_refused(farlink("run", "live.toml", "--engine", "live", "--set", setting), [wrong, remedy])
+
+
+def test_what_cannot_be_played_is_said_before_others_simulate(farlink, scenario, monkeypatch):
+    """Without `ip`, as without root, there is no stage. A hundred thousand simulated runs would take hours."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    done = farlink("run", scenario, "--runs", "100000")
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "error: " in done.stderr
+    assert "hint: " in done.stderr
+
+
+@as_root
+def test_a_check_leaves_nothing_behind(scenario, tmp_path):
+    before = namespaces()
+    live.check(load(tmp_path / scenario))
+
+    assert namespaces() == before
+
+
+def test_finished_studies_stay_when_a_later_engine_fails(scenario, tmp_path, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise FarlinkError("the stage fell down", "build another one")
+
+    monkeypatch.setitem(engines.ENGINES, "live", fail)
+    monkeypatch.setitem(engines._CHECKS, "live", lambda _: None)
+    done = CliRunner().invoke(app, ["run", str(tmp_path / scenario)])
+
+    assert done.exit_code == 2
+    assert "mean ± half-width" in done.stdout, "the table is there"
+    assert "ended early: 1 finished runs kept" in done.stderr
+    assert done.stderr.endswith("error: the stage fell down\nhint: build another one\n")
+
+
+def test_a_device_that_is_gone_has_no_count():
+    if shutil.which("ip") is None:
+        pytest.skip("ip is not installed")
+    with pytest.raises(DeviceGoneError, match="farlink-none is gone") as raised:
+        _unread("farlink-none")
+    assert raised.value.exit_code == 1

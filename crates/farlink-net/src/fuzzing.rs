@@ -1,7 +1,7 @@
 //! For the fuzzer: what reads handshakes of strangers, and random numbers that repeat. Not compiled otherwise.
 
 pub use crate::files::frames;
-pub use crate::gateway::fuzzing::{gateway_config, gateway_frames, gateway_socks};
+pub use crate::gateway::fuzzing::{gateway_config, gateway_frames, gateway_messages, gateway_socks};
 use crate::seal::cookie::{self, CookieSeal};
 use crate::seal::hello::{Checked, INITIATION_CONTENT_BYTES, Responder};
 use crate::seal::mac::{HelloMac, MAC_BYTES};

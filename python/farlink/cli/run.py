@@ -117,7 +117,7 @@ def run(
         for text in result.notes:
             note(f"note: {text}")
         if result.interrupted:
-            note(f"interrupted: {result.finished_runs} finished runs kept")
+            note(f"{'ended early' if result.failure else 'interrupted'}: {result.finished_runs} finished runs kept")
         if result.interrupted and not result.finished_runs:
             raise typer.Exit(130)
         if "-" not in (json, csv):
@@ -132,6 +132,8 @@ def run(
 
             write_report(result, report, command=_command())
             note(f"report: {report}")
+        if result.failure is not None:
+            raise result.failure
         if result.interrupted:
             raise typer.Exit(130)
 

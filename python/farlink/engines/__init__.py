@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from farlink import scenario as scenarios
 from farlink.engines import fluid, live, model, packet
-from farlink.errors import ArgumentError, ScenarioError
+from farlink.errors import ArgumentError, FarlinkError, ScenarioError
 from farlink.near_names import instead
 from farlink.result import Result, together
 from farlink.scenario import Scenario
@@ -49,6 +50,9 @@ ENGINES: dict[str, Engine] = {
     "live": live.run,
     "model": model.run,
 }
+
+# What may refuse a scenario that other engines run. It is asked before any of them spends time on it.
+_CHECKS: dict[str, Callable[[Scenario], None]] = {"live": live.check, "model": model.check}
 
 
 def run(
@@ -95,7 +99,8 @@ def run(
     Returns
     -------
     Result
-        If interrupted (Ctrl-C, `cancel`), with the runs that were finished.
+        If interrupted (Ctrl-C, `cancel`), with the runs that were finished. If an engine fails behind others, with theirs and
+        `failure`.
 
     Raises
     ------
@@ -118,9 +123,20 @@ def run(
     """
     prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
     results: list[Result] = []
-    for name in named_engines(prepared):
-        results.append(_engine(name)(prepared, threads=threads, progress=progress, announce=announce, rows=rows, cancel=cancel))
-        if results[-1].interrupted:
+    names = named_engines(prepared)
+    for name in names if len(names) > 1 else ():
+        if name in _CHECKS:
+            _CHECKS[name](prepared)
+    for name in names:
+        try:
+            result = _engine(name)(prepared, threads=threads, progress=progress, announce=announce, rows=rows, cancel=cancel)
+        except FarlinkError as error:
+            if not results:
+                raise
+            results[-1] = replace(results[-1], interrupted=True, failure=error)
+            break
+        results.append(result)
+        if result.interrupted:
             break
     return results[0] if len(results) == 1 else together(results)
 

@@ -10,7 +10,8 @@ import json
 import math
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,19 @@ _NAME = "live"
 _LOOK_S = 0.1
 # A bandwidth-delay product of 1 Gb/s and 250 ms; the kernel's usual 6 MB would limit longer paths.
 _BUFFERS = "4096 131072 33554432"
+
+
+def check(scenario: Scenario) -> None:
+    """Lay out every point, and set one stage without playing on it: what `run` would refuse is refused, in half a second.
+
+    Raises
+    ------
+    ScenarioError, FarlinkError
+        As `run`.
+    """
+    plays = [_Play(scenario, number, 0) for number in range(len(scenario.points()))]
+    with plays[0].stage():
+        pass
 
 
 def run(
@@ -65,6 +79,7 @@ def run(
     table = _Table(int(normal.get("seed", 1)))
     notes: dict[str, None] = {}
     interrupted, done_s = False, 0.0
+    failure: FarlinkError | None = None
     try:
         for number, length_s in enumerate(lengths):
             for each in range(runs):
@@ -86,8 +101,7 @@ def run(
         if not table.has_rows:
             raise
         # What was measured took real time, and stays.
-        notes[f"live: the runs ended early: {error}"] = None
-        interrupted = True
+        failure, interrupted = error, True
     columns = table.columns()
     return Result(
         scenario=scenario,
@@ -99,6 +113,7 @@ def run(
         interrupted=interrupted,
         approximations=scenario.approximations(),
         notes=list(notes),
+        failure=failure,
     )
 
 
@@ -132,40 +147,43 @@ class _Play:
         self._failure: BaseException | None = None
         self._ended = threading.Event()
 
-    def run(self, tell: Callable[[float], None], cancel: Cancel | None) -> dict[str, Any] | None:
-        """Play it; None if it was stopped."""
+    @contextmanager
+    def stage(self) -> Iterator[Namespaces]:
+        """The namespaces with their devices, set up."""
         with core_errors():
             devices = self._core.tunnel()
-        with Namespaces() as ends:
+        with Namespaces() as ends, closing(self._core):
             ends.move(devices)
             for name in (ends.near, ends.far):
                 _set(name, "net.ipv4.tcp_timestamps", "1" if self._core.timestamps else "0")
                 _set(name, "net.ipv4.tcp_no_metrics_save", "1")
                 _set(name, "net.ipv4.tcp_rmem", _BUFFERS)
                 _set(name, "net.ipv4.tcp_wmem", _BUFFERS)
+            yield ends
+
+    def run(self, tell: Callable[[float], None], cancel: Cancel | None) -> dict[str, Any] | None:
+        """Play it; None if it was stopped."""
+        with self.stage() as ends:
             places = [(f"/run/netns/{name}", address) for name, address in ((ends.near, NEAR), (ends.far, FAR))]
             thread = threading.Thread(target=self._play, args=places, name="farlink-live", daemon=True)
             thread.start()
             passed_s = 0.0
-            stopped = False
             try:
                 # Not `join`, which takes a thread for ended when Ctrl-C comes meanwhile (CPython 3.11).
                 while not self._ended.wait(_LOOK_S):
                     passed_s += _LOOK_S
                     tell(passed_s)
                     if cancel is not None and cancel.is_set():
-                        stopped = True
-                        break
+                        return None
             finally:
                 self._core.stop()
                 self._ended.wait()
-                unread = ends.unread()
-                self._core.close()
             if self._failure is not None:
                 raise self._failure
             played = self._played
-        if stopped or played is None:
-            return None
+            if played is None:
+                return None
+            unread = ends.unread()
         if any(unread):
             played["faults"].append(f"{sum(unread)} packets were not read in time")
         return played

@@ -19,7 +19,7 @@ class GatewayEvent:
     sessions: str = ""
     """With `listening`: the UDP address of the sessions."""
     clients: list[str] = field(default_factory=list)
-    """With `listening`: the addresses for clients, those of forwards first, then SOCKS5, HTTP and UDP."""
+    """With `listening`: the addresses for clients, those of forwards first, then SOCKS5, HTTP, transparent ones and UDP."""
     metrics: str | None = None
     """With `listening`: the address of the metrics."""
     reason: str = ""

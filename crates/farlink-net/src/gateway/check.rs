@@ -1,6 +1,6 @@
 //! What would happen to a connection.
 
-use super::config::{Config, ListenerKind, Treatment};
+use super::config::{Config, ListenerKind, Mode, Protocol, Treatment};
 use super::destination::{Destination, Host};
 use super::far;
 use super::frame::Refusal;
@@ -8,8 +8,10 @@ use super::frame::Refusal;
 /// What would happen to a connection to a destination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// How this gateway treats it, on either side.
+    /// How this gateway treats a connection of TCP, on either side.
     pub treatment: Treatment,
+    /// How it treats datagrams of its clients.
+    pub of_datagrams: Treatment,
     /// Fixed forwards that lead there, by address and name of the peer.
     pub forwards: Vec<(std::net::SocketAddr, String)>,
     /// For each peer, the addresses that it may reach through this gateway, or why none.
@@ -29,19 +31,25 @@ pub async fn check(config: &Config, destination: &Destination) -> Verdict {
     for (name, peer) in &config.peers {
         peers.push((name.clone(), far::resolve(destination, &peer.allow).await));
     }
-    Verdict { treatment: config.treatment(destination), forwards, peers }
+    let [treatment, of_datagrams] = [Protocol::Tcp, Protocol::Udp].map(|it| config.treatment(it, destination));
+    Verdict { treatment, of_datagrams, forwards, peers }
 }
 
 impl Verdict {
     /// In sentences, a line each.
     pub fn lines(&self, config: &Config, destination: &Destination) -> Vec<String> {
         let mut lines = Vec::new();
-        let rule = self.treatment.rule.map_or_else(|| "no rule".to_owned(), |index| format!("rule {}", index + 1));
-        let deadline = self.treatment.deadline.map_or_else(
-            || "no deadline".to_owned(),
-            |deadline| format!("reset when data are under way for {} s", deadline.as_secs_f64()),
-        );
-        lines.push(format!("{destination}: class {}, reliable, {deadline} ({rule})", self.treatment.class));
+        for (protocol, treatment) in [("", &self.treatment), (" (UDP)", &self.of_datagrams)] {
+            let Treatment { class, mode, .. } = treatment;
+            let rule = treatment.rule.map_or_else(|| "no rule".to_owned(), |index| format!("rule {}", index + 1));
+            let deadline = match (treatment.deadline, protocol) {
+                (None, _) if *mode == Mode::Datagram => "each sent once".to_owned(),
+                (None, _) => "no deadline".to_owned(),
+                (Some(deadline), "") => format!("reset when data are under way for {} s", deadline.as_secs_f64()),
+                (Some(deadline), _) => format!("given up after {} s", deadline.as_secs_f64()),
+            };
+            lines.push(format!("{destination}{protocol}: class {class}, {}, {deadline} ({rule})", mode.name()));
+        }
         for (listen, to) in &self.forwards {
             lines.push(format!("{listen} here leads there, through {to}"));
         }
@@ -49,6 +57,7 @@ impl Verdict {
             let kind = match listener.kind {
                 ListenerKind::Socks => "SOCKS5",
                 ListenerKind::Http => "HTTP CONNECT",
+                ListenerKind::Transparent => "TPROXY",
                 _ => continue,
             };
             lines.push(format!(

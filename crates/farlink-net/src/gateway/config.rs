@@ -80,6 +80,8 @@ pub enum ListenerKind {
     Socks,
     /// HTTP, method CONNECT.
     Http,
+    /// TCP connections to other hosts, which the kernel passes here (TPROXY): each goes where it was meant to go.
+    Transparent,
     /// UDP datagrams go to one destination.
     Udp {
         /// The destination.
@@ -89,42 +91,130 @@ pub enum ListenerKind {
     },
 }
 
-/// How connections to some destinations are treated.
+impl ListenerKind {
+    /// Where the datagrams of its clients go.
+    pub(super) const fn datagrams_to(&self) -> Option<&Destination> {
+        match self {
+            ListenerKind::Udp { destination, .. } => Some(destination),
+            _ => None,
+        }
+    }
+}
+
+/// How connections and datagrams to some destinations are treated.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Destinations, as in an allow-list; names are not resolved for it.
     #[serde(rename = "destination", deserialize_with = "parsed")]
     pub entry: Entry,
+    /// Of what; of both if it is not given.
+    #[serde(default)]
+    pub protocol: Option<Protocol>,
     /// 0 to 7; 0 goes first.
     #[serde(default = "usual_class")]
     pub class: u8,
-    /// A connection is reset when its data stay under way for longer.
+    /// A connection of TCP is reset when its data stay under way for longer. A datagram in a connection is given up.
     #[serde(default)]
     pub deadline_s: Option<f64>,
-    /// What the connection guarantees. TCP promises every byte, so there is no other one.
+    /// How data are carried. TCP promises every byte, so that all but `reliable` are for UDP, and rules with them apply to UDP only.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: Option<Mode>,
 }
 
-/// What a connection guarantees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// What applications send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Streams.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// How data are carried between gateways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Every byte arrives, in order.
-    #[default]
+    /// In a connection; all that is lost is sent again.
     Reliable,
+    /// In a connection, with repair packets, from which most of what is lost is recovered; nothing is sent again.
+    QuasiReliable,
+    /// In a connection; what is lost stays lost.
+    Unreliable,
+    /// Each by itself, without a connection and without order.
+    Datagram,
 }
 
-/// How a connection is treated.
+/// How a connection, or the datagrams of a client, are treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Treatment {
     /// Which rule said so.
     pub rule: Option<usize>,
     /// 0 to 7; 0 goes first.
     pub class: u8,
-    /// A connection is reset when its data stay under way for longer.
+    /// A connection of TCP is reset when its data stay under way for longer. A datagram in a connection is given up.
     pub deadline: Option<Duration>,
+    /// How data are carried: those of TCP reliably.
+    pub mode: Mode,
+}
+
+impl Rule {
+    fn applies_to(&self, protocol: Protocol) -> bool {
+        let only = self.protocol.or(self.mode.filter(|&mode| mode != Mode::Reliable).map(|_| Protocol::Udp));
+        only.is_none_or(|only| only == protocol)
+    }
+
+    fn mode_of(&self, protocol: Protocol) -> Mode {
+        match protocol {
+            Protocol::Tcp => Mode::Reliable,
+            Protocol::Udp => self.mode.unwrap_or(Mode::Datagram),
+        }
+    }
+
+    /// What is wrong with it, and what to do.
+    fn fault(&self, udp: &[&Destination]) -> Option<(&'static str, String, String)> {
+        if self.class > 7 {
+            return Some(("class", format!("{} is no class", self.class), "give 0 to 7, where 0 goes first".into()));
+        }
+        let mode = self.mode.unwrap_or(Mode::Datagram);
+        if self.protocol == Some(Protocol::Tcp) && self.mode.is_some_and(|mode| mode != Mode::Reliable) {
+            let what = format!("\"{}\" may lose bytes, and TCP promises all of them", mode.name());
+            return Some(("mode", what, "leave it out, or say protocol = \"udp\"".into()));
+        }
+        let is_for_udp = self.applies_to(Protocol::Udp) && !self.applies_to(Protocol::Tcp);
+        if is_for_udp && mode == Mode::Datagram {
+            // Said here, as they would do nothing.
+            let remedy = "give mode = \"unreliable\", a connection of its own, or leave it out";
+            if self.class != USUAL_CLASS {
+                return Some((
+                    "class",
+                    format!("all datagrams without a connection have class {USUAL_CLASS}"),
+                    remedy.into(),
+                ));
+            }
+            if self.deadline_s.is_some() {
+                return Some(("deadline_s", "datagrams without a connection have none".into(), remedy.into()));
+            }
+        }
+        if is_for_udp && !udp.iter().any(|destination| self.entry.names(destination)) {
+            let what = format!("it is for UDP, and no [[udp]] of this gateway leads to {}", self.entry);
+            return Some(("destination", what, "add [[udp]] with this destination, or leave the rule out".into()));
+        }
+        None
+    }
+}
+
+impl Mode {
+    /// As in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Reliable => "reliable",
+            Mode::QuasiReliable => "quasi-reliable",
+            Mode::Unreliable => "unreliable",
+            Mode::Datagram => "datagram",
+        }
+    }
 }
 
 /// Bounds of a gateway.
@@ -141,7 +231,7 @@ pub struct Limits {
     pub connect_s: f64,
     /// What a connection has under way in each direction at most, in bytes.
     pub window_bytes: u32,
-    /// Clients of all UDP listeners together.
+    /// Clients of all UDP listeners together, and flows of each peer.
     pub udp_clients: u32,
     /// How long connections may go on after SIGTERM, in seconds.
     pub drain_s: f64,
@@ -191,6 +281,8 @@ struct Raw {
     #[serde(default)]
     http: Vec<RawProxy>,
     #[serde(default)]
+    transparent: Vec<RawTransparent>,
+    #[serde(default)]
     udp: Vec<RawUdp>,
     #[serde(default)]
     rule: Vec<Rule>,
@@ -237,6 +329,13 @@ struct RawProxy {
     #[serde(default)]
     wait: bool,
     passwords: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTransparent {
+    listen: SocketAddr,
+    to: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -325,6 +424,11 @@ impl Config {
             }
             listeners.push(Listener { kind, address: it.listen, to, wait: it.wait, passwords });
         }
+        for (n, it) in raw.transparent.into_iter().enumerate() {
+            let to = peer_of(&format!("transparent[{n}].to"), it.to)?;
+            let kind = ListenerKind::Transparent;
+            listeners.push(Listener { kind, address: it.listen, to, wait: false, passwords: None });
+        }
         for (n, it) in raw.udp.into_iter().enumerate() {
             let to = peer_of(&format!("udp[{n}].to"), it.to)?;
             let idle = seconds(path, "udp.idle_s", it.idle_s)?;
@@ -349,12 +453,10 @@ impl Config {
             let what = "no gateway opens a session with this one, nor this one with another".to_owned();
             return Err(wrong(what, "give `listen`, a UDP address, or the `address` of a peer"));
         }
+        let udp: Vec<&Destination> = listeners.iter().filter_map(|it| it.kind.datagrams_to()).collect();
         for (n, rule) in raw.rule.iter().enumerate() {
-            if rule.class > 7 {
-                return Err(wrong(
-                    format!("rule[{n}].class: {} is no class", rule.class),
-                    "give 0 to 7, where 0 goes first",
-                ));
+            if let Some((key, what, remedy)) = rule.fault(&udp) {
+                return Err(wrong(format!("rule[{n}].{key}: {what}"), &remedy));
             }
             if let Some(deadline_s) = rule.deadline_s {
                 seconds(path, &format!("rule[{n}].deadline_s"), deadline_s)?;
@@ -395,8 +497,12 @@ impl Config {
                 ListenerKind::Forward(destination) => format!("{address} leads to {destination}, through {to}"),
                 ListenerKind::Socks => format!("{address} is SOCKS5, through {to}{who}"),
                 ListenerKind::Http => format!("{address} is HTTP CONNECT, through {to}{who}"),
+                ListenerKind::Transparent => {
+                    format!("{address} takes what the kernel passes on (TPROXY), through {to}")
+                }
                 ListenerKind::Udp { destination, .. } => {
-                    format!("{address} (UDP) leads to {destination}, through {to}")
+                    let mode = self.treatment(Protocol::Udp, destination).mode.name();
+                    format!("{address} (UDP) leads to {destination}, through {to}, mode {mode}")
                 }
             });
         }
@@ -435,13 +541,25 @@ impl Config {
         .find_map(|(key, is_same)| (!is_same).then_some(key))
     }
 
-    /// How a connection to a destination is treated.
-    pub fn treatment(&self, destination: &Destination) -> Treatment {
-        let found = self.rules.iter().enumerate().find(|(_, rule)| rule.entry.names(destination));
-        let Some((index, rule)) = found else {
-            return Treatment { rule: None, class: USUAL_CLASS, deadline: None };
-        };
-        Treatment { rule: Some(index), class: rule.class, deadline: rule.deadline_s.map(Duration::from_secs_f64) }
+    /// How a connection to a destination, or datagrams to it, are treated.
+    pub fn treatment(&self, protocol: Protocol, destination: &Destination) -> Treatment {
+        let mut rules = self.rules.iter().enumerate();
+        match rules.find(|(_, rule)| rule.applies_to(protocol) && rule.entry.names(destination)) {
+            Some((index, rule)) => {
+                let mode = rule.mode_of(protocol);
+                let has_none = mode == Mode::Datagram;
+                Treatment {
+                    rule: Some(index),
+                    class: if has_none { USUAL_CLASS } else { rule.class },
+                    deadline: rule.deadline_s.filter(|_| !has_none).map(Duration::from_secs_f64),
+                    mode,
+                }
+            }
+            None => {
+                let mode = if protocol == Protocol::Tcp { Mode::Reliable } else { Mode::Datagram };
+                Treatment { rule: None, class: USUAL_CLASS, deadline: None, mode }
+            }
+        }
     }
 }
 

@@ -15,11 +15,12 @@ use crate::io::{Connection, Endpoint};
 use crate::mux::Trust;
 use crate::settings::{own_address, set_patience};
 
-use super::config::{Config, Treatment};
+use super::config::{Config, Protocol, Treatment};
 use super::destination::Destination;
 use super::error::GatewayError;
 use super::flows::Flows;
 use super::frame::{Frame, Open};
+use super::message_flows;
 use super::metrics::{Metrics, Present};
 use super::tunnel::{self, End, FromPeer};
 
@@ -37,7 +38,7 @@ pub(super) struct Core {
     /// Free places of connections.
     places: Arc<Semaphore>,
     /// Free places of requests of clients.
-    pub(super) requests: Arc<Semaphore>,
+    requests: Arc<Semaphore>,
     is_draining: AtomicBool,
 }
 
@@ -67,6 +68,10 @@ impl Core {
         // Those that have ended are kept for a while as well.
         let connections = 4 * config.limits.connections as usize;
         endpoint.listen(PORT, AcceptorLimits { half_open: connections, connections })?;
+        for mode in message_flows::MODES {
+            let (port, endpoint) = message_flows::place(&endpoint, mode, None);
+            endpoint.listen(port, AcceptorLimits { half_open: connections, connections })?;
+        }
         endpoint.listen_datagrams(PORT);
         Ok(Core {
             endpoint,
@@ -107,11 +112,17 @@ impl Core {
         place.filter(|_| !self.is_draining.load(Ordering::Relaxed))
     }
 
+    /// A place for a client that has not yet said where to, if there is one.
+    pub(super) fn request(&self) -> Option<OwnedSemaphorePermit> {
+        let request = self.requests.clone().try_acquire_owned().ok();
+        request.filter(|_| !self.is_draining.load(Ordering::Relaxed))
+    }
+
     /// Prepares a connection to a destination behind another gateway.
     pub(super) fn open(&self, to: &str, destination: Destination, place: OwnedSemaphorePermit) -> Option<Opening> {
         let config = self.config();
         let peer = config.peers.get(to)?;
-        let treatment = config.treatment(&destination);
+        let treatment = config.treatment(Protocol::Tcp, &destination);
         let opened = self.endpoint.connect(&peer.key, peer.address?, PORT);
         let peer = opened.inspect_err(|error| tracing::warn!(%error, to, "no connection to the other gateway")).ok()?;
         peer.set_class(treatment.class);

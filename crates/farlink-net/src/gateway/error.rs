@@ -41,6 +41,14 @@ pub enum GatewayError {
         /// What the system said.
         error: io::Error,
     },
+    /// There is no socket for connections to other hosts.
+    #[error("transparent: {address} cannot take connections to other hosts: {error}; {}", remedy_of_transparency(.error))]
+    Transparent {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The UDP socket cannot be used any more.
     #[error("the socket cannot be used any more; look for what closed the network, and start the gateway again")]
     SocketFailed,
@@ -66,5 +74,14 @@ fn remedy_of_listening(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "choose a port above 1023, or give the gateway CAP_NET_BIND_SERVICE",
         io::ErrorKind::AddrNotAvailable => "choose an address of this machine",
         _ => remedy_of_shortage(error).unwrap_or("choose another address or port"),
+    }
+}
+
+fn remedy_of_transparency(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "give the gateway CAP_NET_ADMIN (AmbientCapabilities of its systemd unit), or use [[forward]], [[socks]] or [[http]]"
+        }
+        _ => "use Linux for it, or [[forward]], [[socks]] or [[http]]",
     }
 }

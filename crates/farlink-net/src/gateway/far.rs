@@ -12,14 +12,19 @@ use tokio::time::timeout;
 use crate::io::Connection;
 
 use super::allow::AllowList;
-use super::core::Core;
+use super::config::Protocol;
+use super::core::{Core, PORT};
 use super::destination::{Destination, Host};
 use super::frame::{Frame, Open, Refusal};
+use super::message_flows;
 use super::tunnel::{self, FromPeer};
 
 /// Serves one connection of another gateway.
 pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
     let Some((key, _)) = connection.peer() else { return };
+    if connection.accepted_at().is_some_and(|port| port != PORT) {
+        return message_flows::serve(&core, key, connection).await;
+    }
     let within = Duration::from_secs_f64(core.config().limits.request_s);
     let mut from_peer = FromPeer::new(connection);
     let Ok(Ok(Frame::Open(Open { destination, class }))) = timeout(within, from_peer.next()).await else {
@@ -60,7 +65,7 @@ pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
     let Some((tcp, _place)) = connected else { return };
     core.metrics.connected_total.add(1);
     tracing::info!(from = name, destination = core.shown(&destination), "connected");
-    let deadline = config.treatment(&destination).deadline;
+    let deadline = config.treatment(Protocol::Tcp, &destination).deadline;
     core.carry(tcp, from_peer, &destination, deadline).await;
 }
 

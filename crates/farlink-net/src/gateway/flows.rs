@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::config::Treatment;
 use super::destination::Destination;
 use crate::seal::PublicKey;
 
@@ -22,8 +23,12 @@ struct Tables {
     next: u32,
     clients: HashMap<u32, Client>,
     of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
-    /// What waits for the destinations of peers' flows.
-    destinations: HashMap<(PublicKey, u32), (Destination, mpsc::Sender<Arrived>)>,
+    /// Clients whose datagrams go in connections, by the listener's address and their own, and what takes these.
+    streams: HashMap<(SocketAddr, SocketAddr), (Streamed, mpsc::Sender<Bytes>)>,
+    /// How many flows each peer has in connections.
+    slots: HashMap<PublicKey, usize>,
+    /// What waits for the destinations of each peer's flows.
+    destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
 
 /// A datagram of a flow, and where the other gateway was when it sent it.
@@ -35,11 +40,35 @@ const WAITING: usize = 64;
 /// A client of this gateway.
 #[derive(Debug)]
 struct Client {
-    socket: Arc<UdpSocket>,
+    /// Its listener's, which is closed when the listener is gone, whoever its clients are.
+    socket: Weak<UdpSocket>,
     address: SocketAddr,
     to: PublicKey,
     used: Instant,
     idle: Duration,
+}
+
+/// What a flow in a connection is like.
+#[derive(Debug)]
+pub(super) struct Streamed {
+    pub(super) to: PublicKey,
+    pub(super) destination: Destination,
+    pub(super) treatment: Treatment,
+    pub(super) socket: Weak<UdpSocket>,
+}
+
+impl PartialEq for Streamed {
+    fn eq(&self, other: &Self) -> bool {
+        (self.to, &self.destination, self.treatment) == (other.to, &other.destination, other.treatment)
+            && self.socket.ptr_eq(&other.socket)
+    }
+}
+
+/// A place of a peer's flow, as long as it lives.
+#[derive(Debug)]
+pub(super) struct Slot<'a> {
+    flows: &'a Flows,
+    peer: PublicKey,
 }
 
 impl Flows {
@@ -62,26 +91,62 @@ impl Flows {
         if let Some(&flow) = tables.of_clients.get(&(at, address))
             && let Some(client) = tables.clients.get_mut(&flow)
             && client.to == to
+            && std::ptr::eq(client.socket.as_ptr(), Arc::as_ptr(socket))
         {
             client.used = used;
             return Some(flow);
         }
-        if tables.clients.len() >= most {
-            let Tables { clients, of_clients, .. } = tables;
-            clients.retain(|_, client| used - client.used < client.idle);
-            of_clients.retain(|_, flow| clients.contains_key(flow));
-            if clients.len() >= most {
-                return None;
-            }
+        if !tables.has_room(most) {
+            return None;
         }
         let flow = tables.next;
         tables.next = flow.wrapping_add(1);
-        tables.clients.insert(flow, Client { socket: socket.clone(), address, to, used, idle });
-        tables.of_clients.insert((at, address), flow);
+        tables.clients.insert(flow, Client { socket: Arc::downgrade(socket), address, to, used, idle });
+        if let Some(before) = tables.of_clients.insert((at, address), flow) {
+            tables.clients.remove(&before);
+        }
         Some(flow)
     }
 
+    /// Passes a datagram to the connection of its flow, which `begin` begins; `None` if it is dropped.
+    pub(super) fn to_stream(
+        &self,
+        at: (SocketAddr, SocketAddr),
+        flow: Streamed,
+        most: usize,
+        begin: impl FnOnce() -> Option<mpsc::Sender<Bytes>>,
+        data: Bytes,
+    ) -> Option<()> {
+        let tables = &mut *self.lock();
+        match tables.streams.get(&at) {
+            Some((known, queue)) if *known == flow && !queue.is_closed() => return queue.try_send(data).ok(),
+            // What took them has ended, or the configuration is another one.
+            Some(_) => drop(tables.streams.remove(&at)),
+            None => {}
+        }
+        if !tables.has_room(most) {
+            return None;
+        }
+        let queue = begin()?;
+        queue.try_send(data).ok()?;
+        tables.streams.insert(at, (flow, queue));
+        Some(())
+    }
+
+    /// A place for a flow of a peer in a connection.
+    pub(super) fn slot_of_peer(&self, peer: PublicKey, most: usize) -> Option<Slot<'_>> {
+        let tables = &mut *self.lock();
+        let others = tables.destinations.get(&peer).map_or(0, HashMap::len);
+        let slots = tables.slots.entry(peer).or_default();
+        if *slots + others >= most {
+            return None;
+        }
+        *slots += 1;
+        Some(Slot { flows: self, peer })
+    }
+
     /// Passes a datagram to who carries its flow; `None` if it is dropped. Of a new flow, gives what somebody has to carry from now on.
+    /// Each peer has `most` flows, so that none takes the places of another one.
     pub(super) fn to_destination(
         &self,
         peer: PublicKey,
@@ -89,17 +154,19 @@ impl Flows {
         arrived: Arrived,
         most: usize,
     ) -> Option<Option<mpsc::Receiver<Arrived>>> {
-        let destinations = &mut self.lock().destinations;
-        match destinations.get(&(peer, flow)) {
+        let tables = &mut *self.lock();
+        let slots = tables.slots.get(&peer).copied().unwrap_or(0);
+        let destinations = tables.destinations.entry(peer).or_default();
+        match destinations.get(&flow) {
             Some((known, queue)) if known == destination => return queue.try_send(arrived).is_ok().then_some(None),
             // The peer has begun anew, or has another configuration: who carries the old flow ends with its queue.
             Some(_) => {}
-            None if destinations.len() >= most => return None,
+            None if destinations.len() + slots >= most => return None,
             None => {}
         }
         let (queue, waiting) = mpsc::channel(WAITING);
         queue.try_send(arrived).ok()?;
-        destinations.insert((peer, flow), (destination.clone(), queue));
+        destinations.insert(flow, (destination.clone(), queue));
         Some(Some(waiting))
     }
 
@@ -107,16 +174,46 @@ impl Flows {
     pub(super) fn forget(&self, peer: PublicKey, flow: u32) {
         // Another one may be in its place by now.
         let destinations = &mut self.lock().destinations;
-        if destinations.get(&(peer, flow)).is_some_and(|(_, queue)| queue.is_closed()) {
-            destinations.remove(&(peer, flow));
+        let Some(flows) = destinations.get_mut(&peer) else { return };
+        if flows.get(&flow).is_some_and(|(_, queue)| queue.is_closed()) {
+            flows.remove(&flow);
+        }
+        if flows.is_empty() {
+            destinations.remove(&peer);
         }
     }
 
     pub(super) fn to_client(&self, peer: &PublicKey, flow: u32, data: &[u8]) -> Option<()> {
         let tables = &mut *self.lock();
-        let client = tables.clients.get_mut(&flow).filter(|client| client.to == *peer)?;
-        client.used = Instant::now();
-        client.socket.try_send_to(data, client.address).ok().map(drop)
+        let now = Instant::now();
+        let client = tables.clients.get_mut(&flow).filter(|it| it.to == *peer && now - it.used < it.idle)?;
+        client.used = now;
+        client.socket.upgrade()?.try_send_to(data, client.address).ok().map(drop)
+    }
+}
+
+impl Tables {
+    /// Whether there is room for one more client, once those are forgotten that are gone.
+    fn has_room(&mut self, most: usize) -> bool {
+        let Tables { clients, of_clients, streams, .. } = self;
+        if clients.len() + streams.len() < most {
+            return true;
+        }
+        let now = Instant::now();
+        clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
+        of_clients.retain(|_, flow| clients.contains_key(flow));
+        streams.retain(|_, (_, queue)| !queue.is_closed());
+        clients.len() + streams.len() < most
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let slots = &mut self.flows.lock().slots;
+        match slots.get_mut(&self.peer) {
+            Some(count @ 2..) => *count -= 1,
+            _ => drop(slots.remove(&self.peer)),
+        }
     }
 }
 
@@ -141,5 +238,34 @@ mod tests {
         drop(second);
         flows.forget(peer, 0);
         assert!(to(&one).unwrap().is_some());
+    }
+
+    /// A peer that has all its flows keeps no other one from having some.
+    #[test]
+    fn each_peer_has_places_of_its_own() {
+        let (flows, destination) = (Flows::default(), "192.0.2.9:53".parse::<Destination>().unwrap());
+        let arrived = || (SocketAddr::from(([192, 0, 2, 1], 1)), Bytes::from_static(b"data"));
+        let to = |peer, flow| flows.to_destination(PublicKey::new([peer; 32]), (flow, &destination), arrived(), 2);
+        let kept = [0, 1].map(|flow| to(7, flow).unwrap().unwrap());
+        assert!(to(7, 2).is_none(), "it has two");
+        assert!(to(8, 0).is_some() && to(8, 1).is_some());
+        drop(kept);
+        flows.forget(PublicKey::new([7; 32]), 0);
+        assert!(to(7, 2).is_some());
+    }
+
+    /// Replies go to a client until nothing has come or gone for as long as it may.
+    #[tokio::test]
+    async fn a_client_that_was_silent_for_too_long_is_forgotten() {
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
+        socket.writable().await.unwrap();
+        for (idle, is_known) in [(Duration::from_secs(600), true), (Duration::from_millis(50), false)] {
+            let peer = if is_known { peer } else { PublicKey::new([8; 32]) };
+            let flow = flows.of_client(&socket, client, peer, idle, 1 + usize::from(!is_known)).unwrap();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            assert_eq!(flows.to_client(&peer, flow, b"reply").is_some(), is_known);
+        }
     }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::config::Config;
+use super::config::{Config, Protocol};
 use super::destination::{Destination, Host};
 use super::frame::Frames;
+use super::messages::{self, Messages};
 use super::socks;
 
 /// Reads frames, in pieces of the length that the first byte says.
@@ -30,6 +31,18 @@ pub fn gateway_frames(bytes: &[u8]) {
     }
 }
 
+/// Reads messages: each that is there is whole, and comes back. So do the bytes as one.
+pub fn gateway_messages(bytes: &[u8]) {
+    let Some((&piece, rest)) = bytes.split_first() else { return };
+    assert_eq!(Messages::default().push(&messages::encode(rest)), [rest]);
+    let mut messages = Messages::default();
+    for piece in rest.chunks(usize::from(piece).max(1)) {
+        for message in messages.push(piece) {
+            assert_eq!(Messages::default().push(&messages::encode(&message)), [message]);
+        }
+    }
+}
+
 /// Reads what a client of SOCKS5 sends, which is all there.
 pub fn gateway_socks(bytes: &[u8]) {
     let reading = socks::read(None, tokio::io::join(bytes, Vec::new()));
@@ -49,7 +62,7 @@ pub fn gateway_config(text: &str) {
     for host in ["a.example.org", "localhost", "10.0.0.1", "8.8.8.8", "::1", "::ffff:127.0.0.1"] {
         let host = Host::parse(host).expect("these are hosts");
         let destination = Destination { host: host.clone(), port: 80 };
-        let _ = config.treatment(&destination);
+        let _ = [Protocol::Tcp, Protocol::Udp].map(|it| config.treatment(it, &destination));
         for peer in config.peers.values() {
             if let Host::Address(address) = host
                 && peer.allow.allowing(&destination, address).is_some()

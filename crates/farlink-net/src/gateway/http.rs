@@ -29,19 +29,13 @@ const MOST_HEAD: usize = 16 * 1024;
 /// What a client is connected to once it knows that it is.
 type Upgrade = (OnUpgrade, Result<Asked, Opening>);
 
-pub(super) async fn serve(
-    core: &Core,
-    listener: &Listener,
-    tcp: TcpStream,
-    place: OwnedSemaphorePermit,
-    request: OwnedSemaphorePermit,
-) {
+pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: OwnedSemaphorePermit) {
     let upgrade: Mutex<Option<Upgrade>> = Mutex::new(None);
-    let places = Mutex::new(Some((place, request)));
+    let request = Mutex::new(Some(request));
     let service = service_fn(|asked: Request<Incoming>| {
-        let (upgrade, places) = (&upgrade, &places);
+        let (upgrade, request) = (&upgrade, &request);
         async move {
-            let answered = answer(core, listener, asked, places).await;
+            let answered = answer(core, listener, asked, request).await;
             let (status, text) = match answered {
                 Ok(ready) => {
                     *lock(upgrade) = Some(ready);
@@ -82,7 +76,7 @@ async fn answer(
     core: &Core,
     listener: &Listener,
     mut asked: Request<Incoming>,
-    places: &Mutex<Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>>,
+    request: &Mutex<Option<OwnedSemaphorePermit>>,
 ) -> Result<Upgrade, (StatusCode, String)> {
     if let Some(passwords) = &listener.passwords
         && !credentials(&asked).is_some_and(|(name, password)| passwords.has(&name, &password))
@@ -95,8 +89,11 @@ async fn answer(
     let destination = asked.uri().authority().map_or("", |it| it.as_str()).parse::<Destination>();
     let destination = destination.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     let gone = || (StatusCode::SERVICE_UNAVAILABLE, "there is no connection to the other gateway".to_owned());
-    let (place, request) = lock(places).take().ok_or_else(gone)?;
-    drop(request);
+    drop(lock(request).take());
+    let place = core.place().ok_or_else(|| {
+        core.metrics.turned_away_total.add(1);
+        (StatusCode::SERVICE_UNAVAILABLE, "this gateway has no room for more connections".to_owned())
+    })?;
     let opening = core.open(&listener.to, destination, place).ok_or_else(gone)?;
     let ready = if listener.wait {
         Ok(opening.ask(core).await.map_err(|why| (status_of(why), why.text().to_owned()))?)
@@ -135,7 +132,7 @@ pub(super) async fn serve_metrics(core: Arc<Core>, socket: TcpListener) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let Ok(request) = core.requests.clone().try_acquire_owned() else { continue };
+        let Some(request) = core.request() else { continue };
         let core = core.clone();
         tokio::spawn(async move {
             let service = service_fn(|asked: Request<Incoming>| {

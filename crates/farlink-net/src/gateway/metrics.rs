@@ -79,6 +79,18 @@ metrics! {
     dropped_datagrams_total: "counter",
 }
 
+impl Metrics {
+    /// A datagram went to the other gateway, or did not.
+    pub(super) fn count_sent(&self, is_sent: bool) {
+        if is_sent { &self.sent_datagrams_total } else { &self.dropped_datagrams_total }.add(1);
+    }
+
+    /// A datagram of the other gateway went on, or did not.
+    pub(super) fn count_received(&self, is_received: bool) {
+        if is_received { &self.received_datagrams_total } else { &self.dropped_datagrams_total }.add(1);
+    }
+}
+
 /// Counts as long as it lives.
 pub(super) struct Present<'a>(&'a Count);
 

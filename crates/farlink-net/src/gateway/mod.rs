@@ -6,7 +6,8 @@
 //! |---|---|
 //! | [`Config`] | the TOML file, checked; `allow` and `special` decide what a peer may reach |
 //! | `frame` | what stands in a stream between gateways |
-//! | `near`, `socks`, `http`, `udp` | clients: which connection they want |
+//! | `near`, `socks`, `http`, `transparent`, `udp` | clients: which connection they want |
+//! | `messages`, `message_flows` | datagrams in connections |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
 //! | [`run`] | all of it together: starts whole, reloads, drains |
@@ -23,18 +24,21 @@ mod frame;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod http;
+mod message_flows;
+mod messages;
 mod metrics;
 mod near;
 mod passwords;
 mod service;
 mod socks;
 mod special;
+mod transparent;
 mod tunnel;
 mod udp;
 
 pub use allow::{AllowList, Entry, NoEntry};
 pub use check::{Verdict, check};
-pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Rule, Treatment};
+pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Protocol, Rule, Treatment};
 pub use destination::{Destination, Host, NoDestination};
 pub use error::GatewayError;
 pub use frame::{Frame, Frames, Malformed, Open, Refusal};

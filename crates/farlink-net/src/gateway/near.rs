@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::config::{Listener, ListenerKind};
 use super::core::Core;
+use super::destination::Destination;
 use super::{http, socks};
 
 /// After an error of the kernel, such as too many open files, nothing is accepted for so long.
@@ -29,33 +30,42 @@ pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<
 }
 
 async fn client(core: Arc<Core>, listener: Arc<Listener>, tcp: TcpStream) {
-    let Some(place) = core.place() else {
-        core.metrics.turned_away_total.add(1);
-        // It is told at once, by RST.
-        let _ = super::tunnel::prepare(&tcp);
-        return;
-    };
     match &listener.kind {
-        ListenerKind::Forward(destination) => {
-            if super::tunnel::prepare(&tcp).is_ok()
-                && let Some(opening) = core.open(&listener.to, destination.clone(), place)
-            {
-                opening.carry(&core, tcp, &[]).await;
-            }
-        }
-        ListenerKind::Socks | ListenerKind::Http => {
-            // Those that do not come to the point do not take the places of the others.
-            let Ok(request) = core.requests.clone().try_acquire_owned() else {
-                core.metrics.turned_away_total.add(1);
+        ListenerKind::Forward(destination) => straight(&core, &listener, tcp, destination.clone()).await,
+        ListenerKind::Transparent => match tcp.local_addr() {
+            // The kernel leaves the address to which the client has connected.
+            Ok(at) if at != listener.address => straight(&core, &listener, tcp, Destination::from(at)).await,
+            // Who connects to the listener itself says no destination.
+            _ => {
+                core.metrics.bad_requests_total.add(1);
                 let _ = super::tunnel::prepare(&tcp);
-                return;
-            };
+            }
+        },
+        ListenerKind::Socks | ListenerKind::Http => {
+            // Those that do not come to the point take no places of connections, which have a bound of their own.
+            let Some(request) = core.request() else { return turn_away(&core, &tcp) };
             if listener.kind == ListenerKind::Socks {
-                socks::serve(&core, &listener, tcp, place, request).await;
+                socks::serve(&core, &listener, tcp, request).await;
             } else {
-                http::serve(&core, &listener, tcp, place, request).await;
+                http::serve(&core, &listener, tcp, request).await;
             }
         }
         ListenerKind::Udp { .. } => unreachable!("datagrams have no connections"),
     }
+}
+
+/// A client whose destination is known from the beginning.
+async fn straight(core: &Core, listener: &Listener, tcp: TcpStream, destination: Destination) {
+    let Some(place) = core.place() else { return turn_away(core, &tcp) };
+    if super::tunnel::prepare(&tcp).is_ok()
+        && let Some(opening) = core.open(&listener.to, destination, place)
+    {
+        opening.carry(core, tcp, &[]).await;
+    }
+}
+
+/// A client for whom there is no room is told so at once, by RST.
+fn turn_away(core: &Core, tcp: &TcpStream) {
+    core.metrics.turned_away_total.add(1);
+    let _ = super::tunnel::prepare(tcp);
 }

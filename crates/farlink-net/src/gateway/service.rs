@@ -12,7 +12,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::config::{Config, Listener, ListenerKind};
 use super::core::Core;
 use super::error::GatewayError;
-use super::{far, http, near, udp};
+use super::{far, http, near, transparent, udp};
 
 /// What a gateway is told while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Event {
     Listening {
         /// Where sessions are taken, or where from they are opened.
         sessions: SocketAddr,
-        /// Where clients are served, in the order of the configuration: forwards, SOCKS5, HTTP, UDP.
+        /// Where clients are served, in the order of the configuration: forwards, SOCKS5, HTTP, transparent ones, UDP.
         clients: Vec<SocketAddr>,
         /// Where metrics are served.
         metrics: Option<SocketAddr>,
@@ -179,14 +179,19 @@ impl Open {
                 let socket = UdpSocket::bind(address).await;
                 Socket::Udp(Arc::new(socket.map_err(|error| GatewayError::Listen { address, error })?))
             }
+            ListenerKind::Transparent => Socket::Tcp(Arc::new(transparent::bind(address)?)),
             _ => Socket::Tcp(Arc::new(bind(address).await?)),
         };
         Ok(Open { listener: Arc::new(listener.clone()), socket, serving: None })
     }
 
     fn is_at(&self, listener: &Listener) -> bool {
-        let is_udp = |it: &Listener| matches!(it.kind, ListenerKind::Udp { .. });
-        self.listener.address == listener.address && is_udp(&self.listener) == is_udp(listener)
+        let kind_of_socket = |it: &Listener| match it.kind {
+            ListenerKind::Udp { .. } => 0,
+            ListenerKind::Transparent => 1,
+            _ => 2,
+        };
+        self.listener.address == listener.address && kind_of_socket(&self.listener) == kind_of_socket(listener)
     }
 
     fn serve(&mut self, core: &Arc<Core>, tasks: &mut JoinSet<()>) {

@@ -19,19 +19,18 @@ use super::passwords::Passwords;
 
 type Request<T> = (Socks5ServerProtocol<T, states::CommandRead>, Destination);
 
-pub(super) async fn serve(
-    core: &Core,
-    listener: &Listener,
-    tcp: TcpStream,
-    place: OwnedSemaphorePermit,
-    request: OwnedSemaphorePermit,
-) {
+pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: OwnedSemaphorePermit) {
     let within = Duration::from_secs_f64(core.config().limits.request_s);
     let Ok(Ok((client, destination))) = timeout(within, read(listener.passwords.as_ref(), tcp)).await else {
         core.metrics.bad_requests_total.add(1);
         return;
     };
     drop(request);
+    let Some(place) = core.place() else {
+        core.metrics.turned_away_total.add(1);
+        let _ = client.reply_error(&reply_to(Refusal::Full)).await;
+        return;
+    };
     let Some(opening) = core.open(&listener.to, destination, place) else {
         let _ = client.reply_error(&ReplyError::GeneralFailure).await;
         return;

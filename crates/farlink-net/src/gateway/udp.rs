@@ -1,4 +1,4 @@
-//! UDP forwards: each datagram of a client is a datagram of the session. `[T11]`
+//! UDP forwards: each datagram of a client is a datagram of the session `[T11]`, or a message in a connection, as rules say.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,16 +12,18 @@ use tokio::time::timeout;
 use crate::seal::PublicKey;
 
 use super::allow::AllowList;
-use super::config::{Listener, ListenerKind};
+use super::config::{Listener, ListenerKind, Mode, Protocol};
 use super::core::{Core, PORT};
 use super::destination::Destination;
 use super::far;
+use super::flows::Streamed;
 use super::frame::{Refusal, put_destination, take_destination};
+use super::message_flows;
 
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
 /// Longest datagram of UDP.
-const LONGEST: usize = 65_535;
+pub(super) const LONGEST: usize = 65_535;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
 const FAR_IDLE: Duration = Duration::from_secs(120);
 
@@ -36,14 +38,12 @@ pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<
             continue;
         };
         let sent = send_on(&core, &listener, destination, *idle, &socket, client, &buffer[..bytes]);
-        let count =
-            if sent.is_some() { &core.metrics.sent_datagrams_total } else { &core.metrics.dropped_datagrams_total };
-        count.add(1);
+        core.metrics.count_sent(sent.is_some());
     }
 }
 
 fn send_on(
-    core: &Core,
+    core: &Arc<Core>,
     listener: &Listener,
     destination: &Destination,
     idle: Duration,
@@ -53,6 +53,18 @@ fn send_on(
 ) -> Option<()> {
     let config = core.config();
     let peer = config.peers.get(&listener.to)?;
+    let treatment = config.treatment(Protocol::Udp, destination);
+    if treatment.mode != Mode::Datagram {
+        let flow =
+            Streamed { to: peer.key, destination: destination.clone(), treatment, socket: Arc::downgrade(socket) };
+        let begin = || {
+            let of_client = (Arc::downgrade(socket), client);
+            message_flows::begin(core, (&listener.to, destination), treatment, of_client, idle)
+        };
+        let at = (socket.local_addr().ok()?, client);
+        let data = Bytes::copy_from_slice(data);
+        return core.flows.to_stream(at, flow, config.limits.udp_clients as usize, begin, data);
+    }
     let flow = core.flows.of_client(socket, client, peer.key, idle, config.limits.udp_clients as usize)?;
     let mut datagram = BytesMut::with_capacity(data.len() + 300);
     datagram.put_u8(TO_DESTINATION);
@@ -71,12 +83,7 @@ pub(super) async fn take(core: Arc<Core>) {
             (Ok(TO_DESTINATION), Ok(flow)) => to_destination(&core, arrived.peer, arrived.route.remote, flow, data),
             _ => None,
         };
-        let count = if taken.is_some() {
-            &core.metrics.received_datagrams_total
-        } else {
-            &core.metrics.dropped_datagrams_total
-        };
-        count.add(1);
+        core.metrics.count_received(taken.is_some());
     }
 }
 
@@ -129,7 +136,8 @@ async fn carry(
     let socket = UdpSocket::bind(any).await.ok()?;
     // From nobody else anything is taken.
     socket.connect(address).await.ok()?;
-    let mut buffer = vec![0; LONGEST].into_boxed_slice();
+    // No datagram of the session is as long as a packet: what does not fit into one would not go on.
+    let mut buffer = vec![0; usize::from(core.config().packets.packet_bytes)].into_boxed_slice();
     // Where the other gateway was when it last sent something.
     let mut at = None;
     loop {
@@ -142,8 +150,7 @@ async fn carry(
                     datagram.put_u32(flow);
                     datagram.put_slice(&buffer[..bytes]);
                     let sent = at.and_then(|at| core.endpoint.send_datagram(&peer, at, PORT, datagram.freeze()).ok());
-                    let count = if sent.is_some() { &core.metrics.sent_datagrams_total } else { &core.metrics.dropped_datagrams_total };
-                    count.add(1);
+                    core.metrics.count_sent(sent.is_some());
                     None
                 }
             }

@@ -121,6 +121,14 @@ impl Endpoint {
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })
     }
 
+    /// The same socket, with connections of another kind.
+    #[must_use]
+    pub fn with_connections(&self, change: impl FnOnce(&mut AerotpConfig)) -> Self {
+        let mut connection = (*self.connection).clone();
+        change(&mut connection);
+        Endpoint { shared: self.shared.clone(), connection: Arc::new(connection) }
+    }
+
     /// The address of the socket.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address

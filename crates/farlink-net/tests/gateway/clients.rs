@@ -113,3 +113,50 @@ fn slow_clients_are_left() {
     assert_eq!(socks_reply(&mut client), 0);
     accept(&listener);
 }
+
+/// Clients that have not said where to take no places of connections; they have a bound of their own.
+#[test]
+fn slow_clients_take_no_places_of_connections() {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let listen = "[[socks]]\nlisten = \"127.0.0.1:0\"\n[[http]]\nlisten = \"127.0.0.1:0\"\n";
+    let limits = "[limits]\nrequest_s = 30.0\nrequests = 6\nconnections = 2\n";
+    let near = hosts.near(&far, &format!("{}{listen}{limits}", forward(address)));
+    let [at_forward, socks, http] = near.clients[..] else { unreachable!() };
+    let slow = [socks, http].map(|at| [(); 3].map(|()| connect(at)));
+    // When one more is turned away, all six places of requests are taken.
+    let mut more = Vec::new();
+    let began = Instant::now();
+    loop {
+        assert!(began.elapsed() < WITHIN);
+        let mut client = connect(socks);
+        client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        if is_reset(client.read(&mut [0; 1])) {
+            break;
+        }
+        more.push(client);
+    }
+    let mut client = connect(at_forward);
+    client.write_all(b"hello").unwrap();
+    accept(&listener).read_exact(&mut [0; 5]).unwrap();
+    drop((slow, more, client));
+}
+
+/// Who comes to the point when all places are taken is told so.
+#[test]
+fn clients_are_told_that_there_is_no_room() {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let listen = "[[socks]]\nlisten = \"127.0.0.1:0\"\n[[http]]\nlisten = \"127.0.0.1:0\"\n";
+    let near = hosts.near(&far, &format!("{}{listen}[limits]\nconnections = 1\n", forward(address)));
+    let _one = (connect(near.clients[0]), accept(&listener));
+    let mut client = connect(near.clients[1]);
+    socks_request(&mut client, "127.0.0.1", address.port());
+    assert_eq!(socks_reply(&mut client), 1);
+    let mut client = connect(near.clients[2]);
+    write!(client, "CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let head = http_head(&mut client);
+    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+}

@@ -2,42 +2,6 @@
 
 use super::*;
 
-/// Relays datagrams between whoever sends first and `to`, each `one_way` later. It ends with the test's process.
-fn slow_path(to: SocketAddr, one_way: Duration) -> SocketAddr {
-    let near = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let far = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    far.connect(to).unwrap();
-    let address = near.local_addr().unwrap();
-    let sender = std::sync::Arc::new(std::sync::OnceLock::new());
-    for is_there in [true, false] {
-        let (near, far, sender) = (near.try_clone().unwrap(), far.try_clone().unwrap(), sender.clone());
-        let (waiting, later) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
-        let (from_near, from_far, asked) = (near.try_clone().unwrap(), far.try_clone().unwrap(), sender.clone());
-        std::thread::spawn(move || {
-            let mut buffer = [0; 2000];
-            loop {
-                let bytes = if is_there {
-                    from_near.recv_from(&mut buffer).map(|(bytes, from)| {
-                        let _ = asked.set(from);
-                        bytes
-                    })
-                } else {
-                    from_far.recv(&mut buffer)
-                };
-                let Ok(bytes) = bytes else { continue };
-                let _ = waiting.send((Instant::now() + one_way, buffer[..bytes].to_vec()));
-            }
-        });
-        std::thread::spawn(move || {
-            for (due, datagram) in later {
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                let _ = if is_there { far.send(&datagram) } else { near.send_to(&datagram, *sender.get().unwrap()) };
-            }
-        });
-    }
-    address
-}
-
 /// A request of 1 kB has its answer a round trip later, the first one of the session as well. A busy machine makes it later, so that of
 /// each the fastest of some sessions counts.
 #[test]
@@ -53,7 +17,7 @@ fn four_requests() -> [Duration; 4] {
     let hosts = Hosts::new();
     let (listener, address) = listener();
     let far = hosts.far("[\"127.0.0.1:*\"]");
-    let at = slow_path(far.sessions, Duration::from_millis(200));
+    let at = path(far.sessions, Duration::from_millis(200), usize::MAX);
     let text = format!(
         "keys = \"near\"\n[peer.far]\naddress = \"{at}\"\n[[socks]]\nlisten = \"127.0.0.1:0\"\n{}",
         forward(address)

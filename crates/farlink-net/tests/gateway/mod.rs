@@ -1,6 +1,7 @@
 //! Two gateways of this machine, with clients and destinations on the loopback interface.
 
 mod clients;
+mod datagrams;
 mod latency;
 mod service;
 mod streams;
@@ -167,4 +168,44 @@ fn socks_request(client: &mut TcpStream, name: &str, port: u16) {
     request.extend_from_slice(name.as_bytes());
     request.extend_from_slice(&port.to_be_bytes());
     client.write_all(&request).unwrap();
+}
+
+/// Relays datagrams between whoever sends first and `to`, each `one_way` later. On the way there
+/// one of `lost_of` is lost. It ends with the test's process.
+fn path(to: SocketAddr, one_way: Duration, lost_of: usize) -> SocketAddr {
+    let near = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let far = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    far.connect(to).unwrap();
+    let address = near.local_addr().unwrap();
+    let sender = std::sync::Arc::new(std::sync::OnceLock::new());
+    for is_there in [true, false] {
+        let (near, far, sender) = (near.try_clone().unwrap(), far.try_clone().unwrap(), sender.clone());
+        let (waiting, later) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
+        let (from_near, from_far, asked) = (near.try_clone().unwrap(), far.try_clone().unwrap(), sender.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2000];
+            for number in 1_usize.. {
+                let bytes = if is_there {
+                    from_near.recv_from(&mut buffer).map(|(bytes, from)| {
+                        let _ = asked.set(from);
+                        bytes
+                    })
+                } else {
+                    from_far.recv(&mut buffer)
+                };
+                let Ok(bytes) = bytes else { continue };
+                if is_there && number.is_multiple_of(lost_of) {
+                    continue;
+                }
+                let _ = waiting.send((Instant::now() + one_way, buffer[..bytes].to_vec()));
+            }
+        });
+        std::thread::spawn(move || {
+            for (due, datagram) in later {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                let _ = if is_there { far.send(&datagram) } else { near.send_to(&datagram, *sender.get().unwrap()) };
+            }
+        });
+    }
+    address
 }

@@ -1,4 +1,4 @@
-//! The service: configurations, datagrams, metrics, bounds, errors.
+//! The service: configurations, metrics, bounds, errors.
 
 use super::*;
 
@@ -33,37 +33,6 @@ fn a_new_configuration_touches_no_connection() {
     assert!(is_reset(connect(other).read(&mut [0; 1])), "the new list refuses");
     client.write_all(b"x").unwrap();
     server.read_exact(&mut [0; 1]).unwrap();
-}
-
-#[test]
-fn datagrams_go_there_and_back() {
-    let hosts = Hosts::new();
-    let server = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    server.set_read_timeout(Some(WITHIN)).unwrap();
-    let address = server.local_addr().unwrap();
-    let listener = format!("[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{address}\"\n");
-    let far = hosts.far("[\"127.0.0.1:*\"]");
-    let near = hosts.near(&far, &listener);
-    let clients = [0; 3].map(|_| std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    for (n, client) in clients.iter().enumerate() {
-        client.set_read_timeout(Some(WITHIN)).unwrap();
-        for piece in [0, 1, 700] {
-            client.send_to(&vec![n as u8; piece], near.clients[0]).unwrap();
-            let mut buffer = [0; 2000];
-            let (bytes, from) = server.recv_from(&mut buffer).unwrap();
-            assert_eq!(&buffer[..bytes], vec![n as u8; piece]);
-            server.send_to(&buffer[..bytes], from).unwrap();
-            let (back, _) = client.recv_from(&mut buffer).unwrap();
-            assert_eq!(back, bytes);
-        }
-    }
-    // Not without an entry.
-    drop((near, far));
-    let refusing = hosts.far("[]");
-    let near = hosts.near(&refusing, &listener);
-    clients[0].send_to(b"x", near.clients[0]).unwrap();
-    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-    assert!(server.recv_from(&mut [0; 10]).is_err());
 }
 
 #[test]
@@ -159,6 +128,7 @@ fn wrong_configurations_are_refused() {
     let passwords = hosts.write("open", "ann:secret\n");
     std::fs::set_permissions(&passwords, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let peer = "keys = \"near\"\n[peer.far]\naddress = \"127.0.0.1:1\"\n";
+    let udp = "[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"dns.example.org:53\"\n";
     let (taken, address) = listener();
     let cases = [
         (
@@ -186,9 +156,29 @@ fn wrong_configurations_are_refused() {
         ),
         (&format!("{peer}[[rule]]\ndestination = \"*:22\"\nclass = 8"), "rule[0].class: 8 is no class", "0 to 7"),
         (
+            &format!("{peer}[[rule]]\ndestination = \"*:22\"\nmode = \"quasi-relible\""),
+            "unknown variant `quasi-relible`",
+            "did you mean `quasi-reliable`?",
+        ),
+        (
             &format!("{peer}[[rule]]\ndestination = \"*:22\"\nmode = \"quasi-reliable\""),
-            "unknown variant `quasi-reliable`",
-            "did you mean `reliable`?",
+            "rule[0].destination: it is for UDP, and no [[udp]] of this gateway leads to *:22",
+            "add [[udp]]",
+        ),
+        (
+            &format!("{peer}[[rule]]\ndestination = \"*:22\"\nprotocol = \"tcp\"\nmode = \"unreliable\""),
+            "rule[0].mode: \"unreliable\" may lose bytes, and TCP promises all of them",
+            "protocol = \"udp\"",
+        ),
+        (
+            &format!("{peer}{udp}[[rule]]\ndestination = \"*:53\"\nprotocol = \"udp\"\nclass = 2"),
+            "rule[0].class: all datagrams without a connection have class 6",
+            "mode = \"unreliable\"",
+        ),
+        (
+            &format!("{peer}{udp}[[rule]]\ndestination = \"*:53\"\nmode = \"datagram\"\ndeadline_s = 1"),
+            "rule[0].deadline_s: datagrams without a connection have none",
+            "mode = \"unreliable\"",
         ),
         (&format!("{peer}[limits]\nwindow_bytes = 1"), "limits.window_bytes: 1 is not within", "within"),
         (&format!("{peer}[metrics]\nlisten = \"0.0.0.0:9000\""), "other machines reach 0.0.0.0:9000", "127.0.0.1"),

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from farlink._core import Cancel
 
 
+def check(scenario: Scenario) -> None:
+    """Refuse what `run` would refuse."""
+    run(scenario, rows=False)
+
+
 def run(
     scenario: Scenario,
     *,

@@ -1,0 +1,170 @@
+//! UDP through gateways: without connections, and in connections of the modes that rules give.
+
+use std::net::UdpSocket;
+
+use super::*;
+
+#[test]
+fn datagrams_go_there_and_back() {
+    let hosts = Hosts::new();
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    server.set_read_timeout(Some(WITHIN)).unwrap();
+    let address = server.local_addr().unwrap();
+    let listener = format!("[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{address}\"\n");
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let near = hosts.near(&far, &listener);
+    let clients = [0; 3].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    for (n, client) in clients.iter().enumerate() {
+        client.set_read_timeout(Some(WITHIN)).unwrap();
+        for piece in [0, 1, 700] {
+            client.send_to(&vec![n as u8; piece], near.clients[0]).unwrap();
+            let mut buffer = [0; 2000];
+            let (bytes, from) = server.recv_from(&mut buffer).unwrap();
+            assert_eq!(&buffer[..bytes], vec![n as u8; piece]);
+            server.send_to(&buffer[..bytes], from).unwrap();
+            let (back, _) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!(back, bytes);
+        }
+    }
+    // Not without an entry.
+    drop((near, far));
+    let refusing = hosts.far("[]");
+    let near = hosts.near(&refusing, &listener);
+    clients[0].send_to(b"x", near.clients[0]).unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    assert!(server.recv_from(&mut [0; 10]).is_err());
+}
+
+/// The port of a removed listener is free at once, though clients of it are known.
+#[test]
+fn a_removed_listener_of_datagrams_frees_its_port() {
+    let hosts = Hosts::new();
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = server.local_addr().unwrap();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let near = hosts.near(&far, &format!("[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{address}\"\n"));
+    let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    client.send_to(b"known", near.clients[0]).unwrap();
+    server.set_read_timeout(Some(WITHIN)).unwrap();
+    server.recv_from(&mut [0; 10]).unwrap();
+    assert!(UdpSocket::bind(near.clients[0]).is_err());
+    hosts.write("near.toml", &hosts.near_text(&far, ""));
+    near.control.send(Control::Reload).unwrap();
+    assert!(matches!(near.next(), Event::Reloaded));
+    let began = Instant::now();
+    while let Err(error) = UdpSocket::bind(near.clients[0]) {
+        assert!(began.elapsed() < Duration::from_secs(5), "{error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn udp_socket() -> UdpSocket {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.set_read_timeout(Some(WITHIN)).unwrap();
+    socket
+}
+
+fn with_mode(destination: SocketAddr, mode: &str) -> String {
+    format!(
+        "[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{destination}\"\nidle_s = 2.0\n\
+         [[rule]]\ndestination = \"{destination}\"\nprotocol = \"udp\"\nmode = {mode}\n"
+    )
+}
+
+#[test]
+fn datagrams_in_connections_go_there_and_back() {
+    let hosts = Hosts::new();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    for mode in ["\"reliable\"", "\"quasi-reliable\"", "\"unreliable\"\nclass = 1\ndeadline_s = 5.0"] {
+        let server = udp_socket();
+        let near = hosts.near(&far, &with_mode(server.local_addr().unwrap(), mode));
+        let clients = [0; 3].map(|_| udp_socket());
+        for (n, client) in clients.iter().enumerate() {
+            // Longer than a packet, too: it takes two.
+            for piece in [0, 1, 700, 3000] {
+                client.send_to(&vec![n as u8; piece], near.clients[0]).unwrap();
+                let mut buffer = [0; 5000];
+                let (bytes, from) = server.recv_from(&mut buffer).unwrap();
+                assert_eq!(&buffer[..bytes], vec![n as u8; piece], "{mode}");
+                server.send_to(&buffer[..bytes], from).unwrap();
+                let (back, _) = client.recv_from(&mut buffer).unwrap();
+                assert_eq!(&buffer[..back], vec![n as u8; piece], "{mode}");
+            }
+        }
+    }
+    // Not without an entry.
+    drop(far);
+    let (refusing, server, client) = (hosts.far("[]"), udp_socket(), udp_socket());
+    let near = hosts.near(&refusing, &with_mode(server.local_addr().unwrap(), "\"reliable\""));
+    client.send_to(b"x", near.clients[0]).unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    assert!(server.recv_from(&mut [0; 10]).is_err());
+}
+
+/// Of 300 datagrams over a path that loses one packet of ten.
+#[test]
+fn modes_differ_in_what_arrives_over_a_path_that_loses() {
+    let arrived = ["datagram", "unreliable", "quasi-reliable", "reliable"].map(|mode| {
+        let hosts = Hosts::new();
+        let (server, client) = (udp_socket(), udp_socket());
+        let far = hosts.far("[\"127.0.0.1:*\"]");
+        let at = path(far.sessions, Duration::from_millis(20), 10);
+        let listeners = with_mode(server.local_addr().unwrap(), &format!("\"{mode}\""));
+        let text = format!("keys = \"near\"\n[peer.far]\naddress = \"{at}\"\n{listeners}");
+        let near = Running::start(&hosts.write("near.toml", &text));
+        // The session is there before it counts.
+        client.send_to(b"first", near.clients[0]).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let to = near.clients[0];
+        let sending = std::thread::spawn(move || {
+            for n in 0..300_u32 {
+                client.send_to(&[&n.to_be_bytes()[..], &[7; 600]].concat(), to).unwrap();
+                std::thread::sleep(Duration::from_millis(4));
+            }
+        });
+        server.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
+        let mut numbers = Vec::new();
+        let mut buffer = [0; 1000];
+        while let Ok((bytes, _)) = server.recv_from(&mut buffer) {
+            if bytes == 604 {
+                numbers.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
+            }
+        }
+        sending.join().unwrap();
+        assert!(mode == "datagram" || numbers.is_sorted(), "a connection keeps the order");
+        numbers.dedup();
+        numbers.len()
+    });
+    println!("of 300 datagrams: {arrived:?}");
+    let [datagram, unreliable, quasi, reliable] = arrived;
+    assert_eq!(reliable, 300);
+    assert!((255..285).contains(&datagram) && (255..285).contains(&unreliable), "{arrived:?}");
+    assert!(quasi >= 297, "{arrived:?}");
+}
+
+/// New rules are for flows as well: the next datagram of a client begins another connection.
+#[test]
+fn new_rules_hold_for_clients_that_are_known() {
+    let (hosts, server, client) = (Hosts::new(), udp_socket(), udp_socket());
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let (spare, at) = listener();
+    drop(spare);
+    let address = server.local_addr().unwrap();
+    let text = |mode: &str| with_mode(address, mode).replace("listen = \"127.0.0.1:0\"", &format!("listen = \"{at}\""));
+    let near = hosts.near(&far, &text("\"unreliable\""));
+    let mut buffer = [0; 10];
+    let mut sent = |data: &[u8]| {
+        client.send_to(data, at).unwrap();
+        server.recv_from(&mut buffer).unwrap().1
+    };
+    let first = sent(b"one");
+    assert_eq!(sent(b"two"), first, "the same flow");
+    hosts.write("near.toml", &hosts.near_text(&far, &text("\"reliable\"")));
+    near.control.send(Control::Reload).unwrap();
+    assert!(matches!(near.next(), Event::Reloaded));
+    assert_ne!(sent(b"three"), first);
+    // A client that was silent for too long begins anew as well.
+    let third = sent(b"four");
+    std::thread::sleep(Duration::from_millis(2600));
+    assert_ne!(sent(b"five"), third);
+}
