@@ -75,8 +75,13 @@ class Host:
 
     def memory_bytes(self, name: str) -> int:
         """Resident memory of a running program."""
-        pages = Path(f"/proc/{self.running[name].pid}/statm").read_text(encoding="ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        return resident_bytes(self.running[name].pid)
+
+
+def resident_bytes(process: int) -> int:
+    """Resident memory of a process."""
+    pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def arrived(self) -> int:
         """Datagrams that programs of the namespace could read."""
