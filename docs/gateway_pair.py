@@ -1,4 +1,4 @@
-"""Two hosts at the ends of an emulated path, and a pair of gateways between them, for `gateway_paths.py` and `gateway_load.py`."""
+"""Two hosts at the ends of an emulated path with a pair of gateways, for `gateway_paths.py` and `gateway_load.py`."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import sys
 import time
@@ -21,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import page
-from gateway_load import LOADS, load_table
+from gateway_load import LOADS, load_table, many_table
 from gateway_pair import FORWARD, QUEUE_PACKETS, RATE_BPS, ROUND_TRIP_S, SERVED, SESSIONS, SOCKS, WEB, Pair, link
-from kernel_paths import UnusableError
-from measuring import commit, finish_or_quit, keep_line, kept_lines
+from measuring import commit, finish_or_quit, keep_line, kept_lines, quit_for
 
 from farlink.namespaces import FAR
 
@@ -201,8 +201,93 @@ def kept() -> dict[str, dict[str, Any]]:
     return found
 
 
+def _mbps(found: Mapping[str, Mapping[str, Any]], name: str, quantity: str) -> float | None:
+    return found[name]["values"][quantity] / 1e6 if name in found else None
+
+
+def transfer_table(found: Mapping[str, Mapping[str, Any]], quantity: str) -> str:
+    """Goodput through gateways, over streams, and of others."""
+    rows = []
+    for loss in LOSSES:
+        row = [f"{loss:g}"]
+        for gateways, alone in zip(GATEWAYS, STREAMS, strict=True):
+            pair = [_mbps(found, f"{way}, loss {loss:g}", quantity) for way in (gateways, alone)]
+            row += ["" if value is None else f"{value:.2f}" for value in pair]
+            ratio = pair[0] / pair[1] if None not in pair else None
+            row.append("" if ratio is None else f"{ratio:.2f}" if ratio >= SHARE else f"**{ratio:.2f}**")
+        others = [_mbps(found, f"{way}, loss {loss:g}", quantity) for way in PEERS]
+        rows.append([*row, *("" if value is None else f"{value:.2f}" for value in others)])
+    columns = [word for kind in WAYS for word in (f"gateways, {kind}", "stream", "ratio")]
+    return page.table(["loss", *columns, *PEERS], rows, "r")
+
+
+def request_table(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Times of small requests."""
+    rows = []
+    for loss in LOSSES:
+        for way in (*GATEWAYS, *PEERS):
+            if (name := f"{way}, loss {loss:g}") not in found:
+                continue
+            row = [f"{loss:g}", way]
+            for kind in ("get", "post"):
+                first, later = (found[name]["values"][f"{kind}_{which}_s"] for which in ("first", "later"))
+                for seconds in (first, statistics.median(later), max(later)):
+                    is_missed = way in GATEWAYS and seconds > REQUEST_S
+                    row.append(f"**{seconds:.3f}**" if is_missed else f"{seconds:.3f}")
+            rows.append(row)
+    columns = [f"{kind}: {which}" for kind in ("90 bytes", "1 kB") for which in ("first", "median", "longest")]
+    return page.table(["loss", "way", *columns], rows, "rlr")
+
+
+def outage_table(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """When data came again."""
+    rows = []
+    for name in OUTAGES:
+        if name not in found:
+            continue
+        one = found[name]["values"]
+        times = [one[f"{way}_resumed_s"] for way in ("up", "down")]
+        shown = ["none" if time_s is None else f"{time_s:.3f}" for time_s in times]
+        is_met = all(time_s is not None and time_s <= RESUMED_S for time_s in times)
+        rows.append([name, *shown, "yes" if is_met else "**no**", f"{sum(one['open'])} of 4"])
+    return page.table(["path", "data to the far end after, s", "to the near end", "wanted", "TCP ends open"], rows, "lr")
+
+
+def write_page() -> None:
+    """Write what there is."""
+    found = kept()
+    ones = list(found.values())
+    loads = [load for one in ones for load in one["load"]]
+    page.write(
+        "gateways.md",
+        {},
+        uploads=transfer_table(found, "upload_bps"),
+        downloads=transfer_table(found, "download_bps"),
+        requests=request_table(found),
+        outages=outage_table(found),
+        many=many_table(found),
+        loads=load_table(found),
+        resumed_wanted=RESUMED_S,
+        request_wanted=REQUEST_S,
+        queue=QUEUE_PACKETS,
+        cells=len(ones),
+        all_cells=len(cells()),
+        valid=sum(one["valid"] for one in ones),
+        late=max(one["late_p99_s"] for one in ones) * 1e3,
+        load_least=min(loads),
+        load_most=max(loads),
+        busy_most=max(one["busy"] for one in ones),
+        commits=", ".join(sorted({one["commit"] for one in ones})),
+        dates=", ".join(sorted({one["date"] for one in ones})),
+    )
+
+
 def work(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
+    if not arguments.page:
+        for program in ("ip", "iperf3", "curl", "kcptun-client"):
+            if shutil.which(program) is None:
+                quit_for(f"{program} is missing", "sudo apt-get install iproute2 iperf3 curl kcptun")
     there = kept()
     for name, (path, act) in cells().items():
         is_wanted = arguments.only in name and not there.get(name, {"valid": False})["valid"]
@@ -210,6 +295,7 @@ def work(arguments: argparse.Namespace) -> None:
             measured = measure(path, act)
             keep_line(KEPT, {"name": name, **measured})
             print(name, json.dumps(measured), file=sys.stderr, flush=True)
+    write_page()
 
 
 def main() -> None:
