@@ -66,6 +66,9 @@ class Web(http.server.BaseHTTPRequestHandler):
 def web(arguments: argparse.Namespace) -> None:
     """Serve HTTP."""
     with http.server.ThreadingHTTPServer(address(arguments.at), Web) as server:
+        if arguments.control:
+            # Those that it accepts inherit it.
+            server.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, arguments.control.encode())
         tell(ready=True)
         server.serve_forever()
 
@@ -260,8 +263,12 @@ def loris(arguments: argparse.Namespace) -> None:
     whole = b"\x05\xff" + bytes(255) if arguments.kind == "socks" else b"CONNECT a:1 HTTP/1.1\r\nX: " + b"x" * 1000
     began_s, ended, lines = time.monotonic(), 0, []
     while (passed_s := time.monotonic() - began_s) < arguments.seconds:
-        while len(lines) < arguments.count:
-            line = socket.create_connection(address(arguments.at))
+        for _ in range(arguments.count - len(lines)):
+            try:
+                line = socket.create_connection(address(arguments.at), 1)
+            except OSError:
+                ended += 1
+                continue
             line.setblocking(False)
             lines.append([line, 0])
         kept = []
@@ -276,6 +283,7 @@ def loris(arguments: argparse.Namespace) -> None:
                 line.close()
                 ended += 1
                 continue
+            sent = min(sent, len(whole) - 2)
             kept.append([line, sent + 1])
         lines = kept
         time.sleep(max(0.0, 1 - (time.monotonic() - began_s - passed_s)))
@@ -360,6 +368,7 @@ def main() -> None:
     parser.add_argument("--per-s", type=float, default=1e9)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--every", type=float, default=1.0)
+    parser.add_argument("--control", help="congestion control of `web`")
     parser.add_argument("--keys")
     parser.add_argument("--rate", type=float, default=0.0)
     arguments = parser.parse_args()

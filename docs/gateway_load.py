@@ -22,6 +22,8 @@ GATEWAYS = ("ship", "shore")
 LOADED, LOADED_SERVED = 6002, 5202
 NEIGHBOURS, SETTLE_S, ALONE_S, LOAD_S = 10, 10.0, 10.0, 15.0
 IDLE, IDLE_PER_S, ACTIVE = 10_000, 500, 1000
+# Connections to a sink that does not read, and how long their windows and buffers take to fill.
+MUTE, FILL_S = 10, 60.0
 # Of their rate neighbours are to keep.
 SHARE = 0.8
 MIB = 1 << 20
@@ -89,8 +91,8 @@ def active(pair: Pair) -> dict[str, Any]:
         }
 
 
-def beside(pair: Pair, start: Callable[[Pair], None]) -> dict[str, Any]:
-    """What a load does to memory, and to ten connections that send as much as they can over the path."""
+def beside(pair: Pair, start: Callable[[Pair], None], begun_s: float = 0.0) -> dict[str, Any]:
+    """What a load does to memory, and to ten connections that send as much as they can; it begins so long before it counts."""
     with pair.gateways(RATE_BPS, more=_FORWARD):
         pair.role("sink", pair.far, "server", f"127.0.0.1:{SERVED}", "--every", "0.5")
         pair.role("web", pair.far, "web", f"127.0.0.1:{WEB}")
@@ -100,13 +102,15 @@ def beside(pair: Pair, start: Callable[[Pair], None]) -> dict[str, Any]:
         before, from_s = [pair.memory_bytes(name) for name in GATEWAYS], time.time()
         cpu = [pair.cpu_s(name) for name in GATEWAYS]
         start(pair)
+        time.sleep(begun_s)
+        began_s = time.time()
         found = {"requests": {name: _asked(pair, name) for name in ("socks", "http")}}
-        time.sleep(max(0.0, from_s + LOAD_S - time.time()))
+        time.sleep(max(0.0, began_s + LOAD_S - time.time()))
         to_s = time.time()
         used = [(pair.cpu_s(name) - old) / (to_s - from_s) for name, old in zip(GATEWAYS, cpu, strict=True)]
         time.sleep(2)
         sink = pair.said("sink")
-        alone, loaded = _bps(sink, from_s - ALONE_S, from_s), _bps(sink, from_s + 1, to_s)
+        alone, loaded = _bps(sink, from_s - ALONE_S, from_s), _bps(sink, began_s + 1, to_s)
         loads = [pair.done(name, 60)[-1] for name in pair.running if name.startswith("load")]
         found |= {"alone_bps": alone, "loaded_bps": loaded, "cpu": used, "before_bytes": before, "loads": loads}
         return found | peaks(pair) | {"after": _asked(pair, "socks"), "open": sink[-1]["open"]}
@@ -125,9 +129,9 @@ def _asked(pair: Pair, way: str) -> list[int]:
 
 
 def mute(pair: Pair) -> None:
-    """A destination that never reads, and 100 clients that send to it as much as they can."""
+    """A destination that never reads, and clients that send to it as much as they can."""
     pair.role("mute", pair.far, "server", f"127.0.0.1:{LOADED_SERVED}", "--kind", "mute")
-    words = ("--kind", "push", "--count", "100", "--seconds", str(LOAD_S))
+    words = ("--kind", "push", "--count", str(MUTE), "--seconds", str(FILL_S + LOAD_S + 5))
     pair.role("load", pair.near, "clients", f"127.0.0.1:{LOADED}", *words)
 
 
@@ -153,7 +157,7 @@ def flood(pair: Pair) -> None:
 LOADS: dict[str, Callable[[Pair], dict[str, Any]]] = {
     "10,000 idle": idle,
     "1,000 active": active,
-    "a sink that does not read": lambda pair: beside(pair, mute),
+    "a sink that does not read": lambda pair: beside(pair, mute, FILL_S),
     "slow requests, SOCKS5": lambda pair: beside(pair, lambda to: slow("socks", SOCKS, to)),
     "slow requests, HTTP": lambda pair: beside(pair, lambda to: slow("http", HTTP, to)),
     "10,000 connections a second": lambda pair: beside(pair, storm),

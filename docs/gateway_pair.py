@@ -102,11 +102,6 @@ class Pair:
     def _set(self, name: str, key: str, value: str) -> None:
         subprocess.run(inside(name, ["sysctl", "-qw", f"{key}={value}"]), check=True)
 
-    def control(self, name: str) -> None:
-        """Have the kernel's TCP at both ends use a congestion control."""
-        for end in (self.near, self.far):
-            self._set(end, "net.ipv4.tcp_congestion_control", name)
-
     def start(self, name: str, end: str, *command: str | Path, until: str = "") -> None:
         """Start a program at an end, and wait until it has said some words."""
         words = inside(end, [str(word) for word in command])
