@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,37 +38,39 @@ def peak_bytes(pair: Pair, name: str) -> int:
     return int(peak) * 1024
 
 
-def peaks(pair: Pair) -> dict[str, Any]:
-    """Most memory of both gateways, and what `farlink gateway check` calls their bound."""
+def peaks(pair: Pair, names: Sequence[str] = GATEWAYS) -> dict[str, Any]:
+    """Most memory of gateways, and what `farlink gateway check` calls their bound."""
     check = [*CLI, "gateway", "check", "ship.toml"]
     said = subprocess.run(check, cwd=pair.folder, capture_output=True, text=True, check=True).stdout
     [bound] = re.findall(r"take (\d+) MiB at most", said)
-    return {"peak_bytes": [peak_bytes(pair, name) for name in GATEWAYS], "bound_bytes": int(bound) * MIB}
+    return {"peak_bytes": [peak_bytes(pair, name) for name in names], "bound_bytes": int(bound) * MIB}
 
 
-def idle(pair: Pair) -> dict[str, Any]:
-    """Connections that say nothing, opened slowly; at the end each brings a byte to an echo and back."""
-    with pair.gateways(RATE_BPS, f"connections = {IDLE + 1000}"):
+def idle(sessions: int, pair: Pair) -> dict[str, Any]:
+    """Connections that say nothing, opened slowly over one or two sessions; at the end each brings a byte there and back."""
+    ports = {"ship": FORWARD} | ({"boat": LOADED} if sessions == 2 else {})
+    names = (*ports, "shore")
+    with pair.gateways(RATE_BPS, f"connections = {IDLE + 1000}", boat_port=ports.get("boat")):
         pair.role("echo", pair.far, "server", f"127.0.0.1:{SERVED}", "--kind", "echo")
-        before = [pair.memory_bytes(name) for name in GATEWAYS]
+        before = [pair.memory_bytes(name) for name in names]
         seconds = IDLE / IDLE_PER_S + 15
-        words = ("--kind", "idle", "--count", str(IDLE), "--per-s", str(IDLE_PER_S), "--seconds", str(seconds))
-        pair.role("clients", pair.near, "clients", f"127.0.0.1:{FORWARD}", *words)
+        words = ("--kind", "idle", "--count", str(IDLE // sessions), "--per-s", str(IDLE_PER_S / sessions))
+        for name, port in ports.items():
+            pair.role(f"clients-{name}", pair.near, "clients", f"127.0.0.1:{port}", *words, "--seconds", str(seconds))
         time.sleep(seconds - 2)
-        [told] = pair.said("echo")[-1:]
-        while_idle = [pair.memory_bytes(name) for name in GATEWAYS]
-        cpu = [pair.cpu_s(name) for name in GATEWAYS]
-        end = pair.done("clients", 120)[-1]
+        told = pair.said("echo")[-1]
+        while_idle = [pair.memory_bytes(name) for name in names]
+        cpu = [pair.cpu_s(name) for name in names]
+        ends = [pair.done(f"clients-{name}", 120)[-1] for name in ports]
         return {
             "wanted": IDLE,
             "accepted": told["accepted"],
             "open": told["open"],
-            "alive": end["alive"],
-            "refused": end["failed"],
+            "alive": sum(end["alive"] for end in ends),
             "before_bytes": before,
             "idle_bytes": while_idle,
             "cpu_s": cpu,
-            **peaks(pair),
+            **peaks(pair, names),
         }
 
 
@@ -155,7 +158,8 @@ def flood(pair: Pair) -> None:
 
 
 LOADS: dict[str, Callable[[Pair], dict[str, Any]]] = {
-    "10,000 idle": idle,
+    "10,000 idle, one session": partial(idle, 1),
+    "10,000 idle, two sessions": partial(idle, 2),
     "1,000 active": active,
     "a sink that does not read": lambda pair: beside(pair, mute, FILL_S),
     "slow requests, SOCKS5": lambda pair: beside(pair, lambda to: slow("socks", SOCKS, to)),
@@ -172,14 +176,16 @@ def _mib(values: list[int]) -> str:
 def many_table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """Memory of both gateways with many connections."""
     rows = []
-    for name, at in (("10,000 idle", "idle_bytes"), ("1,000 active", "peak_bytes")):
-        if name not in found:
+    for name in LOADS:
+        one = found.get(name, {}).get("values", {})
+        if "wanted" not in one:
             continue
-        one = found[name]["values"]
-        did = f"{one['alive']:,} answered" if at == "idle_bytes" else f"{one['goodput_bps'] / 1e6:.2f} Mb/s together"
-        row = [name, f"{one.get('open', one['alive']):,}", did, _mib(one[at]), _mib(one["peak_bytes"])]
+        is_idle = "idle_bytes" in one
+        did = f"{one['alive']:,} answered" if is_idle else f"{one['goodput_bps'] / 1e6:.2f} Mb/s together"
+        settled = _mib(one["idle_bytes"]) if is_idle else ""
+        row = [name, f"{one.get('open', one['alive']):,}", did, settled, _mib(one["peak_bytes"])]
         rows.append([*row, f"{one['bound_bytes'] / MIB:,.0f}"])
-    head = ["connections", "open", "", "MiB of near / far gateway", "at most", "bound of `farlink gateway check`, MiB"]
+    head = ["connections", "open", "", "MiB of near / far gateways", "at most", "bound of `farlink gateway check`, MiB"]
     return page.table(head, rows, "lr")
 
 

@@ -20,6 +20,7 @@ from wire import CLI, make_keys
 from wire_host import resident_bytes
 
 from farlink.namespaces import FAR, Namespaces, inside
+from farlink.net import generate_key, public_key
 from farlink.net.emulated import Emulated
 from farlink.net.emulation import Emulation
 
@@ -158,12 +159,26 @@ class Pair:
         return cpu_s(self.running[name])
 
     @contextmanager
-    def gateways(self, rate_bps: float | None = None, limits: str = "", more: str = "") -> Iterator[None]:
-        """Have a pair of gateways: `ship` serves clients at the near end, `shore` connects to the far end's own address."""
+    def gateways(
+        self, rate_bps: float | None = None, limits: str = "", more: str = "", boat_port: int | None = None
+    ) -> Iterator[None]:
+        """Have a pair of gateways: `ship` serves clients at the near end, `shore` connects to the far end's own address.
+
+        `boat`, if it is given a port, is another one at the near end, with a session of its own.
+        """
         packets = f"[packets]\nrate_bps = {rate_bps}\n" if rate_bps else ""
         packets += f"[limits]\n{limits}\n" if limits else ""
+        others = ""
+        if boat_port is not None:
+            key = generate_key(self.folder / "boat")
+            others = f'[peer.boat]\nkey = "{key}"\nallow = ["127.0.0.1:*"]\n'
+            (self.folder / "boat.toml").write_text(
+                f'keys = "boat"\n{packets}[peer.shore]\nkey = "{public_key(self.folder / "shore")}"\n'
+                f'address = "{FAR}:{SESSIONS}"\n'
+                f'[[forward]]\nlisten = "127.0.0.1:{boat_port}"\ndestination = "127.0.0.1:{SERVED}"\n'
+            )
         (self.folder / "shore.toml").write_text(
-            f'keys = "shore"\nlisten = "{FAR}:{SESSIONS}"\n{packets}[peer.ship]\nallow = ["127.0.0.1:*"]\n'
+            f'keys = "shore"\nlisten = "{FAR}:{SESSIONS}"\n{packets}[peer.ship]\nallow = ["127.0.0.1:*"]\n{others}'
         )
         proxies = "".join(f'[[{kind}]]\nlisten = "127.0.0.1:{port}"\n' for kind, port in (("socks", SOCKS), ("http", HTTP)))
         (self.folder / "ship.toml").write_text(
@@ -171,9 +186,10 @@ class Pair:
             f'[[forward]]\nlisten = "127.0.0.1:{FORWARD}"\ndestination = "127.0.0.1:{SERVED}"\n{proxies}'
             f'[[udp]]\nlisten = "127.0.0.1:{UDP}"\ndestination = "127.0.0.1:{UDP}"\n{more}'
         )
-        for name, end in (("shore", self.far), ("ship", self.near)):
+        ends = {"shore": self.far, "ship": self.near} | ({"boat": self.near} if boat_port is not None else {})
+        for name, end in ends.items():
             self.start(name, end, *CLI, "gateway", f"{name}.toml", "--log", "error", until="sessions at")
         try:
             yield
         finally:
-            self.end("shore", "ship")
+            self.end(*ends)
