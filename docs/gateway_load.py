@@ -24,7 +24,7 @@ LOADED, LOADED_SERVED = 6002, 5202
 NEIGHBOURS, SETTLE_S, ALONE_S, LOAD_S = 10, 10.0, 10.0, 15.0
 IDLE, IDLE_PER_S, ACTIVE = 10_000, 500, 1000
 # Connections to a sink that does not read, and how long their windows and buffers take to fill.
-MUTE, FILL_S = 10, 60.0
+MUTE, FILL_S = 2, 70.0
 # Of their rate neighbours are to keep.
 SHARE = 0.8
 MIB = 1 << 20

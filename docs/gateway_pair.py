@@ -30,8 +30,6 @@ WEB, SERVED = 8000, 5201
 RATE_BPS, ROUND_TRIP_S = 10e6, 0.25
 # Bandwidth times round trip, in packets of 1500 bytes.
 QUEUE_PACKETS = 208
-# Room for 1 Gb/s over the path: not the kernel's buffers are to be measured.
-_BUFFERS = "4096 131072 33554432"
 
 
 def link(loss: float = 0.0, outage: Mapping[str, float] | None = None) -> dict[str, Any]:
@@ -72,8 +70,6 @@ class Pair:
             self.near, self.far = self._namespaces.near, self._namespaces.far
             self._namespaces.move(self._emulation.tunnel())
             for name in (self.near, self.far):
-                for key in ("tcp_rmem", "tcp_wmem"):
-                    self._set(name, f"net.ipv4.{key}", _BUFFERS)
                 self._set(name, "net.ipv4.tcp_no_metrics_save", "1")
                 # A flood of connections is not to stop at the queues of the kernel.
                 self._set(name, "net.core.somaxconn", "4096")
