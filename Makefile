@@ -11,6 +11,7 @@
 #               shortages, and the pages: two hours, as root
 # make emulator  farlink emulate beside the packet engine and tbf, how late it is and how fast, and its page: twenty minutes, as root
 # make live     flows simulated and played for real, side by side, and the page: three hours, as root
+# make gateways  iperf3, curl, outages and floods through farlink gateway, beside the kernel's TCP and kcptun, and the page: an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -29,7 +30,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -103,6 +104,10 @@ emulator: test-tools
 live: test-tools
 	@.ci/apt-packages ip=iproute2
 	@$(BIN)/python docs/live_engine.py
+
+gateways: test-tools
+	@.ci/apt-packages ip=iproute2 iperf3=iperf3 curl=curl kcptun-client=kcptun
+	@$(BIN)/python docs/gateway_paths.py
 
 soak: test-tools
 	@.ci/soak all

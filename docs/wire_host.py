@@ -75,11 +75,16 @@ class Host:
 
     def memory_bytes(self, name: str) -> int:
         """Resident memory of a running program."""
-        pages = Path(f"/proc/{self.running[name].pid}/statm").read_text(encoding="ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        return resident_bytes(self.running[name].pid)
 
     def arrived(self) -> int:
         """Datagrams that programs of the namespace could read."""
         lines = output_of("ip", "netns", "exec", self.name, "cat", "/proc/net/snmp").splitlines()
         names, values = (line.split() for line in lines if line.startswith("Udp:"))
         return int(values[names.index("InDatagrams")])
+
+
+def resident_bytes(process: int) -> int:
+    """Resident memory of a process."""
+    pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

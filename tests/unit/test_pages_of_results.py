@@ -21,6 +21,7 @@ PROGRAMS = {
     "erasure-bursts.md": ["erasure_bursts"],
     "fading.md": ["fading"],
     "fluid.md": ["fluid", "fluid_closed_forms"],
+    "gateways.md": ["gateway_paths"],
     "link-kinds.md": ["link_kinds"],
     "rain-geo.md": ["rain_geo"],
     "rain.md": ["rain"],
