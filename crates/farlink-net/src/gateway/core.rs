@@ -20,12 +20,10 @@ use super::destination::Destination;
 use super::error::GatewayError;
 use super::flows::Flows;
 use super::frame::{Frame, Open};
-use super::message_flows;
 use super::metrics::{Metrics, Present};
+use super::modes::{self, MODES, PORT};
 use super::tunnel::{self, End, FromPeer};
 
-/// The port of connections and of datagrams within a session; files have 1, streams 2. `[T1]`, `[T11]`
-pub(super) const PORT: u16 = 3;
 /// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
 const FIRST_DATA: Duration = Duration::from_millis(2);
 
@@ -68,8 +66,8 @@ impl Core {
         // Those that have ended are kept for a while as well.
         let connections = 4 * config.limits.connections as usize;
         endpoint.listen(PORT, AcceptorLimits { half_open: connections, connections })?;
-        for mode in message_flows::MODES {
-            let (port, endpoint) = message_flows::place(&endpoint, mode, None);
+        for mode in MODES {
+            let (port, endpoint) = modes::place(&endpoint, mode, None);
             endpoint.listen(port, AcceptorLimits { half_open: connections, connections })?;
         }
         endpoint.listen_datagrams(PORT);

@@ -13,18 +13,14 @@ use crate::io::Connection;
 
 use super::allow::AllowList;
 use super::config::Protocol;
-use super::core::{Core, PORT};
+use super::core::Core;
 use super::destination::{Destination, Host};
 use super::frame::{Frame, Open, Refusal};
-use super::message_flows;
 use super::tunnel::{self, FromPeer};
 
 /// Serves one connection of another gateway.
 pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
     let Some((key, _)) = connection.peer() else { return };
-    if connection.accepted_at().is_some_and(|port| port != PORT) {
-        return message_flows::serve(&core, key, connection).await;
-    }
     let within = Duration::from_secs_f64(core.config().limits.request_s);
     let mut from_peer = FromPeer::new(connection);
     let Ok(Ok(Frame::Open(Open { destination, class }))) = timeout(within, from_peer.next()).await else {
