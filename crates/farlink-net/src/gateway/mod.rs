@@ -17,6 +17,7 @@ mod check;
 mod config;
 mod core;
 mod destination;
+mod dscp;
 mod error;
 mod far;
 mod flows;
