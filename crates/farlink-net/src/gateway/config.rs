@@ -33,6 +33,8 @@ pub struct Config {
     pub patience: Duration,
     /// Whether destinations are logged.
     pub log_destinations: bool,
+    /// Whether marks (DSCP) of clients choose classes where no rule does, and marks that peers tell are those of the packets to destinations.
+    pub trust_dscp: bool,
     /// The other gateways, by name.
     pub peers: BTreeMap<String, Peer>,
     /// Where clients are served.
@@ -252,7 +254,7 @@ impl Default for Limits {
 }
 
 /// Unmarked traffic (`docs/design/header-translation.md`).
-const USUAL_CLASS: u8 = 6;
+pub(super) const USUAL_CLASS: u8 = 6;
 /// By default outages of a quarter of an hour end nothing.
 const USUAL_PATIENCE_S: f64 = 900.0;
 
@@ -268,6 +270,8 @@ struct Raw {
     listen: Option<SocketAddr>,
     #[serde(default)]
     log_destinations: bool,
+    #[serde(default)]
+    trust_dscp: bool,
     #[serde(default = "usual_patience_s")]
     patience_s: f64,
     #[serde(default)]
@@ -470,6 +474,7 @@ impl Config {
             packets: raw.packets.settings(path, folder)?,
             patience: seconds(path, "patience_s", raw.patience_s)?,
             log_destinations: raw.log_destinations,
+            trust_dscp: raw.trust_dscp,
             peers,
             listeners,
             rules: raw.rule,

@@ -17,15 +17,14 @@ use crate::settings::{own_address, set_patience};
 
 use super::config::{Config, Protocol, Treatment};
 use super::destination::Destination;
+use super::dscp;
 use super::error::GatewayError;
 use super::flows::Flows;
 use super::frame::{Frame, Open};
-use super::message_flows;
 use super::metrics::{Metrics, Present};
+use super::modes::{self, MODES, PORT};
 use super::tunnel::{self, End, FromPeer};
 
-/// The port of connections and of datagrams within a session; files have 1, streams 2. `[T1]`, `[T11]`
-pub(super) const PORT: u16 = 3;
 /// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
 const FIRST_DATA: Duration = Duration::from_millis(2);
 
@@ -47,6 +46,8 @@ pub(super) struct Opening {
     pub(super) peer: Connection,
     pub(super) destination: Destination,
     pub(super) treatment: Treatment,
+    /// The mark of the client's packets.
+    dscp: u8,
     _place: OwnedSemaphorePermit,
 }
 
@@ -68,8 +69,8 @@ impl Core {
         // Those that have ended are kept for a while as well.
         let connections = 4 * config.limits.connections as usize;
         endpoint.listen(PORT, AcceptorLimits { half_open: connections, connections })?;
-        for mode in message_flows::MODES {
-            let (port, endpoint) = message_flows::place(&endpoint, mode, None);
+        for mode in MODES {
+            let (port, endpoint) = modes::place(&endpoint, mode, None);
             endpoint.listen(port, AcceptorLimits { half_open: connections, connections })?;
         }
         endpoint.listen_datagrams(PORT);
@@ -118,15 +119,29 @@ impl Core {
         request.filter(|_| !self.is_draining.load(Ordering::Relaxed))
     }
 
-    /// Prepares a connection to a destination behind another gateway.
-    pub(super) fn open(&self, to: &str, destination: Destination, place: OwnedSemaphorePermit) -> Option<Opening> {
+    /// The mark of a client's packets, if clients are trusted with it.
+    pub(super) fn dscp_of(&self, tcp: &TcpStream) -> u8 {
+        if self.config().trust_dscp { dscp::of(tcp) } else { 0 }
+    }
+
+    /// Prepares a connection to a destination behind another gateway, for a client whose packets have a mark.
+    pub(super) fn open(
+        &self,
+        to: &str,
+        destination: Destination,
+        dscp: u8,
+        place: OwnedSemaphorePermit,
+    ) -> Option<Opening> {
         let config = self.config();
         let peer = config.peers.get(to)?;
-        let treatment = config.treatment(Protocol::Tcp, &destination);
+        let mut treatment = config.treatment(Protocol::Tcp, &destination);
         let opened = self.endpoint.connect(&peer.key, peer.address?, PORT);
         let peer = opened.inspect_err(|error| tracing::warn!(%error, to, "no connection to the other gateway")).ok()?;
+        if treatment.rule.is_none() {
+            treatment.class = dscp::class_of(dscp);
+        }
         peer.set_class(treatment.class);
-        Some(Opening { peer, destination, treatment, _place: place })
+        Some(Opening { peer, destination, treatment, dscp, _place: place })
     }
 
     /// What a log says of a destination.
@@ -162,7 +177,8 @@ impl Core {
 
 impl Opening {
     fn request(&self) -> bytes::BytesMut {
-        Frame::Open(Open { destination: self.destination.clone(), class: self.treatment.class }).to_bytes()
+        let Opening { destination, treatment, dscp, .. } = self;
+        Frame::Open(Open { destination: destination.clone(), class: treatment.class, dscp: *dscp }).to_bytes()
     }
 
     /// Asks for the connection and carries it; `first` was read from TCP already.
@@ -188,7 +204,7 @@ impl Opening {
             tracing::warn!(%error, "no connection to the other gateway");
             return;
         }
-        let Opening { peer, destination, treatment, _place } = self;
+        let Opening { peer, destination, treatment, _place, .. } = self;
         core.carry(tcp, FromPeer::new(peer), &destination, treatment.deadline).await;
     }
 
@@ -199,7 +215,7 @@ impl Opening {
         let within = Duration::from_secs_f64(limits.request_s + limits.connect_s);
         let asked = self.request();
         self.peer.write_all(&asked).await.map_err(|_| Refusal::HostUnreachable)?;
-        let Opening { peer, destination, treatment, _place } = self;
+        let Opening { peer, destination, treatment, _place, .. } = self;
         let mut from_peer = FromPeer::new(peer);
         match tokio::time::timeout(within, from_peer.next()).await.map_err(|_| Refusal::TimedOut)? {
             Ok(Frame::Opened) => Ok(Asked { from_peer, destination, treatment, _place }),

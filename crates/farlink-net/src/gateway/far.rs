@@ -1,33 +1,30 @@
 //! The far side: takes connections of other gateways and makes those to their destinations.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use crate::io::Connection;
 
 use super::allow::AllowList;
 use super::config::Protocol;
-use super::core::{Core, PORT};
+use super::core::Core;
 use super::destination::{Destination, Host};
+use super::dscp;
 use super::frame::{Frame, Open, Refusal};
-use super::message_flows;
 use super::tunnel::{self, FromPeer};
 
 /// Serves one connection of another gateway.
 pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
     let Some((key, _)) = connection.peer() else { return };
-    if connection.accepted_at().is_some_and(|port| port != PORT) {
-        return message_flows::serve(&core, key, connection).await;
-    }
     let within = Duration::from_secs_f64(core.config().limits.request_s);
     let mut from_peer = FromPeer::new(connection);
-    let Ok(Ok(Frame::Open(Open { destination, class }))) = timeout(within, from_peer.next()).await else {
+    let Ok(Ok(Frame::Open(Open { destination, class, dscp }))) = timeout(within, from_peer.next()).await else {
         core.metrics.bad_requests_total.add(1);
         return;
     };
@@ -42,7 +39,8 @@ pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
     let connected = match core.place() {
         Some(place) => {
             let within = Duration::from_secs_f64(config.limits.connect_s);
-            connect(&destination, &allow, within).await.map(|tcp| (tcp, place))
+            let dscp = if config.trust_dscp { dscp } else { 0 };
+            connect(&destination, &allow, dscp, within).await.map(|tcp| (tcp, place))
         }
         None => Err(Refusal::Full),
     };
@@ -70,7 +68,12 @@ pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
 }
 
 /// Connects to the first address that is allowed and answers.
-async fn connect(destination: &Destination, allow: &AllowList, within: Duration) -> Result<TcpStream, Refusal> {
+async fn connect(
+    destination: &Destination,
+    allow: &AllowList,
+    dscp: u8,
+    within: Duration,
+) -> Result<TcpStream, Refusal> {
     let until = tokio::time::Instant::now() + within;
     let connected = timeout(within, async {
         let mut why = Refusal::NotAllowed;
@@ -78,7 +81,7 @@ async fn connect(destination: &Destination, allow: &AllowList, within: Duration)
         for (number, address) in addresses.iter().enumerate() {
             // One that does not answer leaves time for those behind it.
             let left = until.saturating_duration_since(tokio::time::Instant::now());
-            match timeout(left / (addresses.len() - number) as u32, TcpStream::connect(address)).await {
+            match timeout(left / (addresses.len() - number) as u32, connect_to(*address, dscp)).await {
                 Ok(Ok(tcp)) => {
                     tunnel::prepare(&tcp).map_err(|_| Refusal::Other)?;
                     return Ok(tcp);
@@ -90,6 +93,15 @@ async fn connect(destination: &Destination, allow: &AllowList, within: Duration)
         Err(why)
     });
     connected.await.unwrap_or(Err(Refusal::TimedOut))
+}
+
+/// Connects to an address with packets of a mark.
+async fn connect_to(address: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    if dscp != 0 {
+        dscp::mark(&socket, address.is_ipv4(), dscp)?;
+    }
+    socket.connect(address).await
 }
 
 /// The addresses of a destination that a peer may reach. `[T6]`

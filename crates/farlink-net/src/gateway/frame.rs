@@ -30,6 +30,8 @@ pub struct Open {
     pub destination: Destination,
     /// Its class, 0 to 7; 0 goes first.
     pub class: u8,
+    /// The mark (DSCP) of the client's packets; 0 if they have none, or it is not told.
+    pub dscp: u8,
 }
 
 /// Why there is no connection. `[T7]`
@@ -201,12 +203,17 @@ impl Open {
     fn take(content: &mut Bytes) -> Option<Self> {
         let class = content.try_get_u8().ok()?;
         let destination = take_destination(content)?;
-        Some(Open { destination, class: class.min(7) })
+        // Gateways before it do not tell it.
+        let dscp = content.try_get_u8().map_or(0, |dscp| dscp & 0x3f);
+        Some(Open { destination, class: class.min(7), dscp })
     }
 
     fn put(&self, into: &mut BytesMut) {
         into.put_u8(self.class);
         put_destination(&self.destination, into);
+        if self.dscp != 0 {
+            into.put_u8(self.dscp);
+        }
     }
 }
 
@@ -281,8 +288,9 @@ mod tests {
             any::<[u8; 16]>().prop_map(|it| Host::Address(IpAddr::from(it).to_canonical())),
             "[a-z0-9-]{1,20}(\\.[a-z0-9]{1,10}){0,3}".prop_map(|it| Host::parse(&it).unwrap()),
         ];
-        let open = (host, 1..=u16::MAX, 0..8_u8)
-            .prop_map(|(host, port, class)| Frame::Open(Open { destination: Destination { host, port }, class }));
+        let open = (host, 1..=u16::MAX, 0..8_u8, 0..64_u8).prop_map(|(host, port, class, dscp)| {
+            Frame::Open(Open { destination: Destination { host, port }, class, dscp })
+        });
         prop_oneof![
             prop::collection::vec(any::<u8>(), 0..2000).prop_map(|data| Frame::Data(data.into())),
             open,

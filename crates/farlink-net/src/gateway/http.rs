@@ -31,7 +31,8 @@ type Upgrade = (OnUpgrade, Result<Asked, Opening>);
 
 pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: OwnedSemaphorePermit) {
     let upgrade: Mutex<Option<Upgrade>> = Mutex::new(None);
-    let request = Mutex::new(Some(request));
+    // What is taken when the request has come, and the mark of the client's packets.
+    let request = (Mutex::new(Some(request)), core.dscp_of(&tcp));
     let service = service_fn(|asked: Request<Incoming>| {
         let (upgrade, request) = (&upgrade, &request);
         async move {
@@ -76,7 +77,7 @@ async fn answer(
     core: &Core,
     listener: &Listener,
     mut asked: Request<Incoming>,
-    request: &Mutex<Option<OwnedSemaphorePermit>>,
+    (request, dscp): &(Mutex<Option<OwnedSemaphorePermit>>, u8),
 ) -> Result<Upgrade, (StatusCode, String)> {
     if let Some(passwords) = &listener.passwords
         && !credentials(&asked).is_some_and(|(name, password)| passwords.has(&name, &password))
@@ -94,7 +95,7 @@ async fn answer(
         core.metrics.turned_away_total.add(1);
         (StatusCode::SERVICE_UNAVAILABLE, "this gateway has no room for more connections".to_owned())
     })?;
-    let opening = core.open(&listener.to, destination, place).ok_or_else(gone)?;
+    let opening = core.open(&listener.to, destination, *dscp, place).ok_or_else(gone)?;
     let ready = if listener.wait {
         Ok(opening.ask(core).await.map_err(|why| (status_of(why), why.text().to_owned()))?)
     } else {

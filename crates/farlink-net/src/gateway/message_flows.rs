@@ -5,62 +5,23 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use farlink_core::protocol::aerotp::{Erasure, Mode as OfConnection};
-use farlink_core::units::{Count, PositiveSeconds, Whole};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::io::{Connection, Endpoint};
-use crate::seal::PublicKey;
+use crate::io::Connection;
 
-use super::config::{Mode, Treatment};
-use super::core::{Core, PORT};
+use super::config::Treatment;
+use super::core::Core;
 use super::destination::Destination;
 use super::far;
 use super::frame::{Refusal, put_destination, take_destination};
-use super::messages::{Messages, encode};
-
-/// Modes with a connection.
-pub(super) const MODES: [Mode; 3] = [Mode::Reliable, Mode::QuasiReliable, Mode::Unreliable];
-
-/// Half as many bytes again for repair: of a block of twelve packets four may be lost. Datagrams are shorter than packets and go out one
-/// by one, so that a block has more packets than these. A block that does not fill up closes after this time.
-const SOURCE_PACKETS: f64 = 8.0;
-const REPAIR_PACKETS: f64 = 4.0;
-const BLOCK_S: f64 = 0.05;
+use super::messages::{LONGEST_DATAGRAM, Messages, encode};
+use super::modes;
 
 /// Datagrams that wait for their connection to take them; further ones are dropped.
 const WAITING: usize = 64;
-
-/// The port of a mode within a session, and the endpoint that opens and takes its connections. `[T12]`
-pub(super) fn place(endpoint: &Endpoint, mode: Mode, deadline: Option<Duration>) -> (u16, Endpoint) {
-    let (port, of_connection) = match mode {
-        Mode::Reliable | Mode::Datagram => (PORT + 1, OfConnection::Reliable),
-        Mode::QuasiReliable => (PORT + 2, OfConnection::QuasiReliable),
-        Mode::Unreliable => (PORT + 3, OfConnection::Unreliable),
-    };
-    let endpoint = endpoint.with_connections(|connection| {
-        connection.mode = of_connection;
-        connection.deadline_s = deadline.and_then(|it| PositiveSeconds::new(it.as_secs_f64()).ok());
-        if mode == Mode::QuasiReliable {
-            connection.erasure = Some(erasure());
-            // Parity corrects damaged packets, which only some links deliver: those have it in all modes.
-            connection.fec_words = connection.fec_words.or(Whole::new(0.0).ok());
-        }
-        if mode == Mode::Unreliable {
-            connection.fec_words = None;
-        }
-    });
-    (port, endpoint)
-}
-
-fn erasure() -> Erasure {
-    let count = |count| Count::new(count).expect("a constant within its range");
-    let timeout_s = PositiveSeconds::new(BLOCK_S).expect("a constant within its range");
-    Erasure { source: count(SOURCE_PACKETS), repair: count(REPAIR_PACKETS), timeout_s }
-}
 
 /// Begins the flow of a client; gives what takes its datagrams.
 pub(super) fn begin(
@@ -72,7 +33,7 @@ pub(super) fn begin(
 ) -> Option<mpsc::Sender<Bytes>> {
     let config = core.config();
     let peer = config.peers.get(to)?;
-    let (port, endpoint) = place(&core.endpoint, treatment.mode, treatment.deadline);
+    let (port, endpoint) = modes::place(&core.endpoint, treatment.mode, treatment.deadline);
     let opened = endpoint.connect(&peer.key, peer.address?, port);
     let connection =
         opened.inspect_err(|error| tracing::warn!(%error, to, "no connection to the other gateway")).ok()?;
@@ -93,7 +54,8 @@ pub(super) fn begin(
 }
 
 /// Serves the flow of another gateway.
-pub(super) async fn serve(core: &Core, key: PublicKey, mut connection: Connection) {
+pub(super) async fn serve(core: Arc<Core>, mut connection: Connection) {
+    let Some((key, _)) = connection.peer() else { return };
     let Some(_slot) = core.flows.slot_of_peer(key, core.config().limits.udp_clients as usize) else {
         core.metrics.turned_away_total.add(1);
         return;
@@ -133,7 +95,7 @@ pub(super) async fn serve(core: &Core, key: PublicKey, mut connection: Connectio
     early.into_iter().for_each(send);
     let (queue, waiting) = mpsc::channel(WAITING);
     let replies = async {
-        let mut buffer = vec![0; super::udp::LONGEST].into_boxed_slice();
+        let mut buffer = vec![0; LONGEST_DATAGRAM].into_boxed_slice();
         loop {
             match socket.recv(&mut buffer).await {
                 Ok(bytes) => {

@@ -7,8 +7,10 @@ const DELIMITER: u8 = 0;
 /// The longest run without a delimiter that a byte can count (COBS, Cheshire and Baker 1999).
 const LONGEST_RUN: usize = 254;
 const CRC_BYTES: usize = 4;
-/// Longest message: a datagram of UDP and what stands before it.
-const LONGEST: usize = 66_000;
+/// Longest datagram of UDP.
+pub(super) const LONGEST_DATAGRAM: usize = 65_535;
+/// Longest message: a datagram and what stands before it.
+const LONGEST: usize = LONGEST_DATAGRAM + 500;
 
 /// A message as it stands in the stream.
 pub(super) fn encode(message: &[u8]) -> BytesMut {

@@ -7,7 +7,7 @@
 //! | [`Config`] | the TOML file, checked; `allow` and `special` decide what a peer may reach |
 //! | `frame` | what stands in a stream between gateways |
 //! | `near`, `socks`, `http`, `transparent`, `udp` | clients: which connection they want |
-//! | `messages`, `message_flows` | datagrams in connections |
+//! | `modes`, `messages`, `message_flows` | datagrams in connections |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
 //! | [`run`] | all of it together: starts whole, reloads, drains |
@@ -17,6 +17,7 @@ mod check;
 mod config;
 mod core;
 mod destination;
+mod dscp;
 mod error;
 mod far;
 mod flows;
@@ -27,6 +28,7 @@ mod http;
 mod message_flows;
 mod messages;
 mod metrics;
+mod modes;
 mod near;
 mod passwords;
 mod service;

@@ -57,8 +57,9 @@ async fn client(core: Arc<Core>, listener: Arc<Listener>, tcp: TcpStream) {
 /// A client whose destination is known from the beginning.
 async fn straight(core: &Core, listener: &Listener, tcp: TcpStream, destination: Destination) {
     let Some(place) = core.place() else { return turn_away(core, &tcp) };
+    let dscp = core.dscp_of(&tcp);
     if super::tunnel::prepare(&tcp).is_ok()
-        && let Some(opening) = core.open(&listener.to, destination, place)
+        && let Some(opening) = core.open(&listener.to, destination, dscp, place)
     {
         opening.carry(core, tcp, &[]).await;
     }

@@ -9,10 +9,13 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::io::Connection;
+
 use super::config::{Config, Listener, ListenerKind};
 use super::core::Core;
 use super::error::GatewayError;
-use super::{far, http, near, transparent, udp};
+use super::modes::PORT;
+use super::{far, http, message_flows, near, transparent, udp};
 
 /// What a gateway is told while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +94,7 @@ pub async fn run(
         tokio::select! {
             accepted = core.endpoint.accept() => {
                 let Some(connection) = accepted else { return Err(GatewayError::SocketFailed) };
-                tokio::spawn(far::serve(core.clone(), connection));
+                serve_peer(&core, connection);
             }
             // A closed channel leaves a gateway that nobody can reload.
             Some(told) = control.recv() => match told {
@@ -114,6 +117,15 @@ pub async fn run(
     Ok(())
 }
 
+/// Serves a connection of another gateway: of TCP, or with datagrams.
+fn serve_peer(core: &Arc<Core>, connection: Connection) {
+    if connection.accepted_at() == Some(PORT) {
+        tokio::spawn(far::serve(core.clone(), connection));
+    } else {
+        tokio::spawn(message_flows::serve(core.clone(), connection));
+    }
+}
+
 /// Waits for the end of the connections, and for what is still to be sent, as long as the configuration allows.
 async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
     let within = Duration::from_secs_f64(core.config().limits.drain_s);
@@ -124,7 +136,7 @@ async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
     let refuse = async {
         // Those that peers still open are told that there is no room.
         while let Some(connection) = core.endpoint.accept().await {
-            tokio::spawn(far::serve(core.clone(), connection));
+            serve_peer(core, connection);
         }
     };
     let stopped = async { while !matches!(control.recv().await, Some(Control::Stop) | None) {} };

@@ -21,6 +21,7 @@ type Request<T> = (Socks5ServerProtocol<T, states::CommandRead>, Destination);
 
 pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: OwnedSemaphorePermit) {
     let within = Duration::from_secs_f64(core.config().limits.request_s);
+    let dscp = core.dscp_of(&tcp);
     let Ok(Ok((client, destination))) = timeout(within, read(listener.passwords.as_ref(), tcp)).await else {
         core.metrics.bad_requests_total.add(1);
         return;
@@ -31,7 +32,7 @@ pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, requ
         let _ = client.reply_error(&reply_to(Refusal::Full)).await;
         return;
     };
-    let Some(opening) = core.open(&listener.to, destination, place) else {
+    let Some(opening) = core.open(&listener.to, destination, dscp, place) else {
         let _ = client.reply_error(&ReplyError::GeneralFailure).await;
         return;
     };

@@ -13,24 +13,24 @@ use crate::seal::PublicKey;
 
 use super::allow::AllowList;
 use super::config::{Listener, ListenerKind, Mode, Protocol};
-use super::core::{Core, PORT};
+use super::core::Core;
 use super::destination::Destination;
 use super::far;
 use super::flows::Streamed;
 use super::frame::{Refusal, put_destination, take_destination};
 use super::message_flows;
+use super::messages::LONGEST_DATAGRAM;
+use super::modes::PORT;
 
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
-/// Longest datagram of UDP.
-pub(super) const LONGEST: usize = 65_535;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
 const FAR_IDLE: Duration = Duration::from_secs(120);
 
 /// Serves the clients of a listener until it is aborted.
 pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<UdpSocket>) {
     let ListenerKind::Udp { destination, idle } = &listener.kind else { return };
-    let mut buffer = vec![0; LONGEST].into_boxed_slice();
+    let mut buffer = vec![0; LONGEST_DATAGRAM].into_boxed_slice();
     loop {
         let Ok((bytes, client)) = socket.recv_from(&mut buffer).await else {
             // As of a client that is gone; of a socket that is broken, each call would fail.
