@@ -202,8 +202,8 @@ def kept() -> dict[str, dict[int, dict[str, Any]]]:
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for one in kept_lines(KEPT):
         runs = found.setdefault(one["name"], {})
-        if one["valid"] or not runs.get(one.get("run", 0), {"valid": False})["valid"]:
-            runs[one.get("run", 0)] = one
+        if one["valid"] or not runs.get(one["run"], {"valid": False})["valid"]:
+            runs[one["run"]] = one
     return found
 
 
