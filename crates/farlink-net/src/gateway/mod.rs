@@ -9,15 +9,18 @@
 //! | `near`, `socks`, `http`, `udp` | clients: which connection they want |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
+//! | `custody` | which streams are taken into [custody](crate::custody) |
 //! | [`run`] | all of it together: starts whole, reloads, drains |
 
 mod allow;
 mod check;
 mod config;
 mod core;
+mod custody;
 mod destination;
 mod error;
 mod far;
+mod fields;
 mod flows;
 mod frame;
 #[cfg(fuzzing)]
@@ -26,6 +29,7 @@ mod http;
 mod metrics;
 mod near;
 mod passwords;
+mod routes;
 mod service;
 mod socks;
 mod special;
@@ -35,6 +39,7 @@ mod udp;
 pub use allow::{AllowList, Entry, NoEntry};
 pub use check::{Verdict, check};
 pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Rule, Treatment};
+pub use custody::{Custody, Route};
 pub use destination::{Destination, Host, NoDestination};
 pub use error::GatewayError;
 pub use frame::{Frame, Frames, Malformed, Open, Refusal};

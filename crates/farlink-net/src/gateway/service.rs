@@ -9,6 +9,9 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::custody;
+use crate::io::Connection;
+
 use super::config::{Config, Listener, ListenerKind};
 use super::core::Core;
 use super::error::GatewayError;
@@ -91,7 +94,7 @@ pub async fn run(
         tokio::select! {
             accepted = core.endpoint.accept() => {
                 let Some(connection) = accepted else { return Err(GatewayError::SocketFailed) };
-                tokio::spawn(far::serve(core.clone(), connection));
+                serve(&core, connection);
             }
             // A closed channel leaves a gateway that nobody can reload.
             Some(told) = control.recv() => match told {
@@ -114,6 +117,16 @@ pub async fn run(
     Ok(())
 }
 
+/// Serves a connection of another host.
+fn serve(core: &Arc<Core>, connection: Connection) {
+    match &core.custody {
+        Some(relay) if connection.accepted_at() == Some(custody::PORT) => {
+            tokio::spawn(relay.clone().take(connection));
+        }
+        _ => drop(tokio::spawn(far::serve(core.clone(), connection))),
+    }
+}
+
 /// Waits for the end of the connections, and for what is still to be sent, as long as the configuration allows.
 async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
     let within = Duration::from_secs_f64(core.config().limits.drain_s);
@@ -124,7 +137,7 @@ async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
     let refuse = async {
         // Those that peers still open are told that there is no room.
         while let Some(connection) = core.endpoint.accept().await {
-            tokio::spawn(far::serve(core.clone(), connection));
+            serve(core, connection);
         }
     };
     let stopped = async { while !matches!(control.recv().await, Some(Control::Stop) | None) {} };

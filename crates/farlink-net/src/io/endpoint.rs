@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use farlink_core::ConfigError;
-use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, RateControl};
+use farlink_core::protocol::aerotp::{AcceptorLimits, AerotpConfig, Mode, RateControl};
 use farlink_core::units::{Count, PositiveSeconds, Whole};
 use tracing::{Instrument as _, debug_span};
 
@@ -118,6 +118,13 @@ impl Endpoint {
         let driver = tokio::spawn(driver.instrument(debug_span!("endpoint", %address)));
         shared.lock().driver = Some(driver);
         Ok(Endpoint { shared, connection: Arc::new(config.connection) })
+    }
+
+    /// The same socket, whose connections have another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        let connection = AerotpConfig { mode, ..(*self.connection).clone() };
+        Endpoint { shared: self.shared.clone(), connection: Arc::new(connection) }
     }
 
     /// The address of the socket.
