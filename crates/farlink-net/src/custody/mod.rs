@@ -16,10 +16,12 @@
 mod counts;
 mod folder;
 mod frame;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod link;
 mod medium;
 #[cfg(any(test, fuzzing))]
-pub(crate) mod model;
+mod model;
 mod node;
 mod outgoing;
 mod record;

@@ -90,6 +90,11 @@ impl Source {
         *self.kept.borrow()
     }
 
+    /// [`kept`](Self::kept), to be watched elsewhere.
+    pub fn progress(&self) -> watch::Receiver<u64> {
+        self.kept.clone()
+    }
+
     /// Waits until the gateway has kept so many bytes.
     ///
     /// # Errors

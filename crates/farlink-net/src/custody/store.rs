@@ -46,6 +46,10 @@ struct StoreFile {
     cuts: u32,
     /// Behind the records that say what the stream is.
     head: u64,
+    /// Where a record of what was released stands that may be overwritten, which needs no room on most disks.
+    slot: Option<u64>,
+    /// How many times it was, and how many of these times were committed.
+    overwrites: (u32, u32),
     /// Behind the last byte of the stream that it has.
     data_to: u64,
 }
@@ -98,8 +102,6 @@ pub(super) struct Recovered {
 pub(super) enum Damage {
     /// Bytes of a file are no whole record.
     File(FileName, std::ops::Range<usize>),
-    /// Bytes of the stream are there twice; the first ones are kept.
-    Twice(Span),
     /// Bytes of the stream are lost.
     Lost(Span),
 }
@@ -109,9 +111,6 @@ impl fmt::Display for Damage {
         match self {
             Damage::File(name, range) => {
                 write!(f, "bytes {} to {} of the file {} are no whole record", range.start, range.end, name.text())
-            }
-            Damage::Twice(Span { from, to }) => {
-                write!(f, "bytes {from} to {to} of the stream are there twice; the first ones are kept")
             }
             Damage::Lost(Span { from, to }) => write!(f, "bytes {from} to {to} of the stream are lost"),
         }
@@ -133,6 +132,7 @@ pub(super) struct Commit {
 struct Unsynced {
     number: u64,
     cuts: u32,
+    overwrites: u32,
     file: Arc<dyn MediumFile>,
     end: u64,
 }
@@ -213,7 +213,17 @@ impl StreamStore {
             let scan = record::scan(&name, &content);
             damage.extend(scan.damaged.iter().map(|range| Damage::File(name, range.clone())));
             let end_of_file = content.len() as u64;
-            let mut this = StoreFile { number, file, end: end_of_file, synced: 0, cuts: 0, head: 0, data_to: 0 };
+            let mut this = StoreFile {
+                number,
+                file,
+                end: end_of_file,
+                synced: 0,
+                cuts: 0,
+                head: 0,
+                slot: None,
+                overwrites: (0, 0),
+                data_to: 0,
+            };
             for found in scan.found {
                 let to = found.position + found.content.len() as u64;
                 if matches!(found.kind, Kind::Stream | Kind::Data | Kind::End) {
@@ -230,17 +240,20 @@ impl StreamStore {
                         received = received.max(found.position);
                         this.head = found.content.end as u64 + 4;
                     }
-                    Kind::Data if found.position < received => {
-                        damage.push(Damage::Twice(Span { from: found.position, to }));
-                    }
+                    // After two crashes some may be there twice.
+                    Kind::Data if to <= received => {}
                     Kind::Data => {
-                        let span = Span { from: found.position, to };
-                        pieces.push_back(Piece { span, number, offset: found.content.start as u64 });
+                        let from = found.position.max(received);
+                        let offset = found.content.start as u64 + (from - found.position);
+                        pieces.push_back(Piece { span: Span { from, to }, number, offset });
                         received = to;
                     }
                     Kind::Released => {
+                        let start = found.content.start as u64 - record::HEAD_BYTES as u64;
+                        if start == this.head && this.slot.is_none() {
+                            (this.slot, this.head) = (Some(start), found.content.end as u64);
+                        }
                         released = released.max(found.position);
-                        received = received.max(found.position);
                     }
                     Kind::Durable => durable = durable.max(found.position),
                     Kind::Finished => is_finished = true,
@@ -261,6 +274,7 @@ impl StreamStore {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no record says what the stream is"));
         };
         let next_number = files.back().map_or(0, |file: &StoreFile| file.number + 1);
+        received = received.max(released);
         release(&mut pieces, released);
         let mut journal = Journal::default();
         let mut behind = released;
@@ -343,9 +357,8 @@ impl StreamStore {
 
     /// What is to be brought to the disk, if anything is.
     pub(super) fn commit(&mut self) -> Option<Commit> {
-        if self.owes_release && !self.files.is_empty() && self.append(Kind::Released, self.released, &[], false).is_ok()
-        {
-            self.written_released = self.released;
+        if self.owes_release && !self.files.is_empty() {
+            self.write_released();
         }
         // As long as it is not written down what was released, what comes behind it may look as if it had a hole before it.
         let durable = match self.owes_release {
@@ -360,11 +373,17 @@ impl StreamStore {
         let doomed: Vec<_> = doomed.collect();
         // After a recovery also what an earlier process may not have brought there.
         let is_first = self.durable == Durable::default();
-        let files = self.files.iter().filter(|it| is_first || it.synced < it.end);
+        let files = self.files.iter().filter(|it| is_first || it.synced < it.end || it.overwrites.0 != it.overwrites.1);
         Some(Commit {
             medium: self.medium.clone(),
             files: files
-                .map(|it| Unsynced { number: it.number, cuts: it.cuts, file: it.file.clone(), end: it.end })
+                .map(|it| Unsynced {
+                    number: it.number,
+                    cuts: it.cuts,
+                    overwrites: it.overwrites.0,
+                    file: it.file.clone(),
+                    end: it.end,
+                })
                 .collect(),
             has_new_names: std::mem::take(&mut self.has_new_names),
             is_finished: self.is_finished && !doomed.is_empty(),
@@ -379,6 +398,7 @@ impl StreamStore {
             let is_same = |file: &&mut StoreFile| (file.number, file.cuts) == (synced.number, synced.cuts);
             if let Some(file) = self.files.iter_mut().find(is_same) {
                 file.synced = file.synced.max(synced.end);
+                file.overwrites.1 = synced.overwrites;
             }
         }
         for (_, bytes) in &commit.doomed {
@@ -451,6 +471,7 @@ impl StreamStore {
         // Twice: without it nobody knows where the rest is to go.
         record::put(&name, Kind::Stream, self.received, &stream, &mut head);
         record::put(&name, Kind::Stream, self.received, &stream, &mut head);
+        record::put(&name, Kind::Released, self.released, &[], &mut head);
         let bytes = head.len() as u64;
         if is_limited && !self.usage.take(bytes) {
             return Err(full());
@@ -469,7 +490,6 @@ impl StreamStore {
             self.usage.add(bytes);
         }
         self.has_new_names = true;
-        let data_to = self.received;
         self.files.push_back(StoreFile {
             number: name.number,
             file,
@@ -477,7 +497,9 @@ impl StreamStore {
             synced: 0,
             cuts: 0,
             head: bytes,
-            data_to,
+            slot: Some(bytes - record::HEAD_BYTES as u64),
+            overwrites: (0, 0),
+            data_to: self.received,
         });
         Ok(())
     }
@@ -524,6 +546,30 @@ impl StreamStore {
         is_needless && self.cut()
     }
 
+    /// Writes down what was released, in the last file, where there may be no room for more.
+    fn write_released(&mut self) {
+        let written = self.append(Kind::Released, self.released, &[], false).map(drop);
+        let written = written.or_else(|_| self.overwrite_released());
+        match written {
+            Ok(()) => (self.written_released, self.owes_release) = (self.released, false),
+            Err(error) => {
+                tracing::debug!(stream = %self.id, %error, "a release was not written");
+                self.owes_release = true;
+            }
+        }
+    }
+
+    fn overwrite_released(&mut self) -> io::Result<()> {
+        let name = |number| FileName { stream: self.id, number };
+        let last = self.files.back_mut().and_then(|last| last.slot.map(|slot| (last, slot)));
+        let (last, slot) = last.ok_or_else(full)?;
+        let mut bytes = BytesMut::new();
+        record::put(&name(last.number), Kind::Released, self.released, &[], &mut bytes);
+        last.file.write_at(slot, &bytes)?;
+        last.overwrites.0 += 1;
+        Ok(())
+    }
+
     /// Cuts the last file to what says what the stream is, if that is less.
     fn cut(&mut self) -> bool {
         let least = 4 * record::HEAD_BYTES as u64;
@@ -536,7 +582,7 @@ impl StreamStore {
         self.usage.free(last.end - last.head);
         last.cuts += 1;
         (last.end, last.synced) = (last.head, last.head.min(last.synced));
-        self.owes_release = true;
+        self.owes_release = self.overwrite_released().is_err();
         true
     }
 
@@ -647,13 +693,7 @@ impl Store for StreamStore {
         let doomed = self.files.iter().take(self.files.len().saturating_sub(1)).take_while(|it| is_over(it)).count();
         if doomed > 0 || self.released - self.written_released >= RELEASE_BYTES || self.pieces.is_empty() {
             // Without it, after a crash more is sent again, which the next node has.
-            match self.append(Kind::Released, self.released, &[], false) {
-                Ok(_) => self.written_released = self.released,
-                Err(error) => {
-                    tracing::debug!(stream = %self.id, %error, "a release was not written");
-                    self.owes_release = true;
-                }
-            }
+            self.write_released();
         }
         self.doomed.extend(self.files.drain(..doomed).map(|it| (it.number, it.end)));
         Ok(())

@@ -1,6 +1,8 @@
 //! Streams in custody: a source, gateways that are processes of their own, and a sink, on the loopback interface.
 
 mod chain;
+mod config;
+mod full_disk;
 mod kills;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -25,6 +27,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 #[ignore = "the gateways of the tests here"]
 fn gateway_process() {
     let Some(config) = std::env::var_os(CONFIG) else { return };
+    tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::INFO).init();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (_control, told) = tokio::sync::mpsc::unbounded_channel();
     let ended = runtime.block_on(gateway::run(Path::new(&config), told, |event| println!("{event:?}")));
@@ -34,13 +37,24 @@ fn gateway_process() {
 /// A gateway, which is killed when it is dropped.
 struct Gateway {
     config: PathBuf,
+    /// A process in whose mount namespace it runs.
+    within: Option<u32>,
     process: Option<Child>,
 }
 
 impl Gateway {
     fn start(&mut self) {
         let log = std::fs::File::options().append(true).create(true).open(self.config.with_extension("log")).unwrap();
-        let process = Command::new(std::env::current_exe().unwrap())
+        let program = std::env::current_exe().unwrap();
+        let mut command = match self.within {
+            None => Command::new(program),
+            Some(process) => {
+                let mut command = Command::new("nsenter");
+                command.args(["--mount", "--target", &process.to_string()]).arg(program);
+                command
+            }
+        };
+        let process = command
             .args(["--exact", "custody::gateway_process", "--ignored", "--nocapture"])
             .env(CONFIG, &self.config)
             .stdin(Stdio::null())
@@ -112,7 +126,7 @@ impl Hosts {
         );
         let config = self.folder.path().join(format!("gateway-{number}.toml"));
         std::fs::write(&config, text).unwrap();
-        Gateway { config, process: None }
+        Gateway { config, within: None, process: None }
     }
 
     fn endpoint(&self, name: &str, address: SocketAddr, trust: Vec<PublicKey>) -> Endpoint {
