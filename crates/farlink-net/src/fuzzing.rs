@@ -1,5 +1,6 @@
 //! For the fuzzer: what reads handshakes of strangers, and random numbers that repeat. Not compiled otherwise.
 
+pub use crate::custody::fuzzing::{custody_frames, custody_store};
 pub use crate::files::frames;
 pub use crate::gateway::fuzzing::{gateway_config, gateway_frames, gateway_messages, gateway_socks};
 use crate::seal::cookie::{self, CookieSeal};

@@ -5,6 +5,7 @@
 //! [`emulate`] plays the path of a scenario in real time, `live` its flows over it.
 //! An application uses [`Endpoint`] and [`Connection`].
 
+pub mod custody;
 pub mod emulate;
 pub mod files;
 #[cfg(fuzzing)]

@@ -133,6 +133,16 @@ impl<S: Store> Gateway<S> {
         self.store
     }
 
+    /// The store, for a driver that brings it to the disk. What the gateway does with it (the methods of [`Store`]) is not the driver's to do.
+    pub fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Everything below this position was received or skipped.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
     /// A connection from the previous node is established, and its first byte has this position. The gateway then needs
     /// an outgoing connection, even without data (`[N1]`). Bytes below the position that were not received were lost in
     /// a crash (`[N5]`).

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use farlink_core::BitRate;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
 
 use crate::seal::{PresharedKey, PublicKey};
 use crate::settings::{Insecure, PathSettings};
 use crate::state::StateFolder;
 
 use super::allow::{AllowList, Entry};
+use super::custody::{Custody, RawCustody};
 use super::destination::Destination;
 use super::error::GatewayError;
+use super::fields::{parsed, parsed_option, seconds};
 use super::passwords::Passwords;
 
 /// What a gateway does, checked and with the files that it names.
@@ -45,6 +46,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// Streams that are kept.
+    pub custody: Option<Custody>,
 }
 
 /// Another gateway.
@@ -294,6 +297,7 @@ struct Raw {
     limits: Limits,
     #[serde(default)]
     metrics: Option<RawMetrics>,
+    custody: Option<RawCustody>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -366,16 +370,6 @@ const fn usual_patience_s() -> f64 {
 /// As long as NATs remember UDP at least (RFC 4787, section 4.3).
 const fn usual_udp_idle_s() -> f64 {
     120.0
-}
-
-fn parsed<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(from: D) -> Result<T, D::Error> {
-    String::deserialize(from)?.parse().map_err(D::Error::custom)
-}
-
-fn parsed_option<'de, D: Deserializer<'de>, T: std::str::FromStr<Err: std::fmt::Display>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    parsed(from).map(Some)
 }
 
 /// Longest configuration that is read.
@@ -467,6 +461,8 @@ impl Config {
             }
         }
         raw.limits.check(path)?;
+        let addresses = peers.iter().map(|(name, peer)| (name.as_str(), peer.address)).collect();
+        let custody = raw.custody.map(|custody| custody.check(path, &addresses)).transpose()?;
         Ok(Config {
             path: path.to_owned(),
             keys,
@@ -480,6 +476,7 @@ impl Config {
             rules: raw.rule,
             limits: raw.limits,
             metrics: raw.metrics.map(|it| it.listen),
+            custody,
         })
     }
 
@@ -518,6 +515,7 @@ impl Config {
         }
         let mib = self.limits.most_bytes().div_ceil(1 << 20);
         lines.push(format!("up to {} connections, whose data take {mib} MiB at most", self.limits.connections));
+        lines.extend(self.custody.iter().flat_map(Custody::lines));
         lines
     }
 
@@ -529,6 +527,7 @@ impl Config {
     /// The first key that differs among those that cannot change while a gateway runs.
     pub(super) fn differs_for_good(&self, other: &Self) -> Option<&'static str> {
         let (packets, limits) = (&self.packets, &self.limits);
+        let folder = |config: &Self| config.custody.as_ref().map(|it| it.folder.clone());
         [
             ("keys", self.keys == other.keys),
             ("listen", self.listen == other.listen),
@@ -538,6 +537,7 @@ impl Config {
             ("packets.damaged_links", packets.damaged_links == other.packets.damaged_links),
             ("packets.psk_file", packets.shared.as_bytes() == other.packets.shared.as_bytes()),
             ("metrics.listen", self.metrics == other.metrics),
+            ("custody.folder", folder(self) == folder(other)),
             ("limits.connections", limits.connections == other.limits.connections),
             ("limits.requests", limits.requests == other.limits.requests),
             ("limits.window_bytes", limits.window_bytes == other.limits.window_bytes),
@@ -666,11 +666,6 @@ fn peer_of(path: &Path, peers: &BTreeMap<String, Peer>, key: &str, to: Option<St
             _ => Err(GatewayError::config(path, format!("{key} is missing, and there are several peers"), "name one")),
         },
     }
-}
-
-fn seconds(path: &Path, key: &str, value: f64) -> Result<Duration, GatewayError> {
-    let valid = (0.001..=1e7).contains(&value).then(|| Duration::from_secs_f64(value));
-    valid.ok_or_else(|| GatewayError::config(path, format!("{key}: {value} s cannot be"), "give seconds, 0.001 to 1e7"))
 }
 
 /// An error of the file, with its line and the nearest known key.

@@ -11,6 +11,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::custody::{self, Relay};
 use crate::io::{Connection, Endpoint};
 use crate::mux::Trust;
 use crate::settings::{own_address, set_patience};
@@ -23,6 +24,7 @@ use super::flows::Flows;
 use super::frame::{Frame, Open};
 use super::metrics::{Metrics, Present};
 use super::modes::{self, MODES, PORT};
+use super::routes::ConfiguredRoutes;
 use super::tunnel::{self, End, FromPeer};
 
 /// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
@@ -33,7 +35,8 @@ pub(super) struct Core {
     pub(super) endpoint: Endpoint,
     pub(super) metrics: Metrics,
     pub(super) flows: Flows,
-    config: RwLock<Arc<Config>>,
+    pub(super) custody: Option<Arc<Relay>>,
+    config: Arc<RwLock<Arc<Config>>>,
     /// Free places of connections.
     places: Arc<Semaphore>,
     /// Free places of requests of clients.
@@ -74,13 +77,27 @@ impl Core {
             endpoint.listen(port, AcceptorLimits { half_open: connections, connections })?;
         }
         endpoint.listen_datagrams(PORT);
+        let (places, requests) = (config.limits.connections as usize, config.limits.requests as usize);
+        let custody = config.custody.clone();
+        let config = Arc::new(RwLock::new(Arc::new(config)));
+        let custody = match custody {
+            Some(of) => {
+                let streams = 4 * of.streams;
+                let limits = AcceptorLimits { half_open: streams, connections: streams };
+                custody::near_reliable(&endpoint).listen(custody::PORT, limits)?;
+                let routes = Arc::new(ConfiguredRoutes(config.clone()));
+                Some(Relay::start(&of.folder, &endpoint, of.bounds(), routes)?)
+            }
+            None => None,
+        };
         Ok(Core {
             endpoint,
             metrics: Metrics::default(),
             flows: Flows::default(),
-            places: Arc::new(Semaphore::new(config.limits.connections as usize)),
-            requests: Arc::new(Semaphore::new(config.limits.requests as usize)),
-            config: RwLock::new(Arc::new(config)),
+            places: Arc::new(Semaphore::new(places)),
+            requests: Arc::new(Semaphore::new(requests)),
+            custody,
+            config,
             is_draining: AtomicBool::new(false),
         })
     }
@@ -93,6 +110,9 @@ impl Core {
     /// From now on another configuration. Connections that there are go on.
     pub(super) fn set_config(&self, config: Config) {
         self.endpoint.set_trust(Trust::Keys(config.peers.values().map(|peer| peer.key).collect()));
+        if let (Some(relay), Some(custody)) = (&self.custody, &config.custody) {
+            relay.set_bounds(custody.bounds());
+        }
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
     }
 

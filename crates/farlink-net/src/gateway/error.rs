@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use farlink_core::ConfigError;
 
+use crate::custody::StoreError;
 use crate::io::BindError;
 use crate::remedy::remedy_of_shortage;
 use crate::state::StateError;
@@ -27,6 +28,9 @@ pub enum GatewayError {
     /// A file of this host cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The store of custody cannot be used.
+    #[error(transparent)]
+    Custody(#[from] StoreError),
     /// There is no UDP socket.
     #[error(transparent)]
     Bind(#[from] BindError),

@@ -22,6 +22,7 @@ use super::config::Listener;
 use super::core::{Asked, Core, Opening};
 use super::destination::Destination;
 use super::frame::Refusal;
+use super::routes;
 
 /// Longest head of a request.
 const MOST_HEAD: usize = 16 * 1024;
@@ -138,7 +139,8 @@ pub(super) async fn serve_metrics(core: Arc<Core>, socket: TcpListener) {
         tokio::spawn(async move {
             let service = service_fn(|asked: Request<Incoming>| {
                 let is_it = asked.method() == Method::GET && asked.uri().path() == "/metrics";
-                let text = if is_it { core.metrics.to_text() } else { "GET /metrics\n".to_owned() };
+                let custody = || core.custody.as_deref().map(routes::metrics).unwrap_or_default();
+                let text = if is_it { core.metrics.to_text() + &custody() } else { "GET /metrics\n".to_owned() };
                 let status = if is_it { StatusCode::OK } else { StatusCode::NOT_FOUND };
                 let response = Response::builder().status(status).header(CONTENT_TYPE, "text/plain; version=0.0.4");
                 let response = response.body(Full::new(Bytes::from(text))).expect("status and header are constants");

@@ -10,16 +10,19 @@
 //! | `modes`, `messages`, `message_flows` | datagrams in connections |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
+//! | `custody` | which streams are taken into [custody](crate::custody) |
 //! | [`run`] | all of it together: starts whole, reloads, drains |
 
 mod allow;
 mod check;
 mod config;
 mod core;
+mod custody;
 mod destination;
 mod dscp;
 mod error;
 mod far;
+mod fields;
 mod flows;
 mod frame;
 #[cfg(fuzzing)]
@@ -31,6 +34,7 @@ mod metrics;
 mod modes;
 mod near;
 mod passwords;
+mod routes;
 mod service;
 mod socks;
 mod special;
@@ -41,6 +45,7 @@ mod udp;
 pub use allow::{AllowList, Entry, NoEntry};
 pub use check::{Verdict, check};
 pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Protocol, Rule, Treatment};
+pub use custody::{Custody, Route};
 pub use destination::{Destination, Host, NoDestination};
 pub use error::GatewayError;
 pub use frame::{Frame, Frames, Malformed, Open, Refusal};

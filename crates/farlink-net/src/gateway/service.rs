@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::custody;
 use crate::io::Connection;
 
 use super::config::{Config, Listener, ListenerKind};
@@ -117,12 +118,12 @@ pub async fn run(
     Ok(())
 }
 
-/// Serves a connection of another gateway: of TCP, or with datagrams.
+/// Serves a connection of another host: of TCP, with datagrams, or a stream in custody.
 fn serve_peer(core: &Arc<Core>, connection: Connection) {
-    if connection.accepted_at() == Some(PORT) {
-        tokio::spawn(far::serve(core.clone(), connection));
-    } else {
-        tokio::spawn(message_flows::serve(core.clone(), connection));
+    match (connection.accepted_at(), &core.custody) {
+        (Some(PORT), _) => drop(tokio::spawn(far::serve(core.clone(), connection))),
+        (Some(custody::PORT), Some(relay)) => drop(tokio::spawn(relay.clone().take(connection))),
+        _ => drop(tokio::spawn(message_flows::serve(core.clone(), connection))),
     }
 }
 
