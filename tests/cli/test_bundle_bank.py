@@ -7,17 +7,21 @@ import re
 import select
 import shlex
 import signal
+import subprocess
+import sys
 import termios
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
 
 import pytest
-from tests.conftest import assert_refused
+from tests.conftest import ROOT, assert_refused
 
 from farlink.cli.bundle_bank import EXAMPLES
+from farlink.operator.at.profiles import profile_of
 
 # Far above what anything here takes; it ends a test that hangs.
 PATIENCE_S = 60.0
@@ -206,6 +210,26 @@ def test_the_examples_of_the_help_run(farlink, tmp_path):
         done = farlink(*shortened)
         assert done.returncode == 0, (example, done.stderr)
         assert len(done.stdout.splitlines()) >= 2
+
+
+def test_the_guide_is_true(started, tmp_path):
+    page = (ROOT / "docs" / "guides" / "modem-bank.md").read_text(encoding="utf-8")
+    for name, text in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+    commands = re.findall(r"^```console\n\$ farlink (.*?)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    printed = re.findall(r"^```text\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(commands) == 2
+    profile_of(tomllib.loads((tmp_path / "mine.toml").read_text()), "mine", where="mine.toml")
+
+    for number, (command, output) in enumerate(commands):
+        process = started(*shlex.split(command))
+        assert "".join(process.stdout.readline() for _ in output.splitlines()) == output
+        if number == 0:
+            program = [sys.executable, "call.py"]
+            done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
+            assert done.stdout == printed[0], done.stderr
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
 
 
 WRONG = {
