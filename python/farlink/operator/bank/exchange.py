@@ -88,7 +88,7 @@ class Exchange:
 
     def closed(self, modem: Modem, now: float) -> None:
         """The terminal of a modem was closed, so that DTR fell: it hangs up."""
-        modem.hangs_up = True
+        modem.drop_dtr()
         self._obey(modem, now)
 
     def take_lost(self, modem: Modem) -> bool:
@@ -133,8 +133,10 @@ class Exchange:
     def _obey(self, modem: Modem, now: float) -> None:
         """Do what a modem wants after a line, or the end, of its terminal."""
         if modem.hangs_up:
-            modem.hangs_up = False
+            modem.hangs_up, phase = False, modem.phase
             self._hang_up(modem, now)
+            if modem.dials is not None or modem.answers:
+                modem.phase = phase  # a line ended one call and began the next
         if modem.dials is not None:
             number, modem.dials = modem.dials, None
             self._dial(modem, number, now)

@@ -117,6 +117,11 @@ class Modem:
                 return data[at + 1 :]
         return b""
 
+    def drop_dtr(self) -> None:
+        """Hang up, and forget what is typed of a line."""
+        self.hangs_up, self.dials, self.answers = True, None, False
+        self._line.clear()
+
     def result(self, words: str) -> None:
         """Send a result, in the form and at the level that was asked for."""
         if self._is_quiet or self.is_silent:
@@ -133,7 +138,6 @@ class Modem:
         """The call, or the dial, is over."""
         self.phase, self.is_ringing, self.cause = Phase.COMMAND, False, cause
         self._escape_at, self._pluses = None, 0
-        self._line.clear()
         if result is not None:
             self.result(result)
 
