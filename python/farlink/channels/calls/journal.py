@@ -185,13 +185,18 @@ def line_of(event: Event) -> str:
     >>> line_of(Event(1783166403.0, "m1", "dropped", cause="NO CARRIER"))
     '{"time": "2026-07-04T12:00:03Z", "link": "m1", "event": "dropped", "cause": "NO CARRIER"}'
     """
+    return json.dumps(row_of(event), ensure_ascii=False)
+
+
+def row_of(event: Event) -> dict[str, Any]:
+    """The values of an event by their keys, without those that are unknown."""
     row: dict[str, Any] = {"time": time_text(event.time_s), "link": event.link, "event": event.kind}
     if event.cause:
         row["cause"] = event.cause
     if event.bars is not None:
         row["bars"] = event.bars
     row.update({key: getattr(event, key) for key in ("snr_db", "monotonic_s") if not math.isnan(getattr(event, key))})
-    return json.dumps(row, ensure_ascii=False)
+    return row
 
 
 def time_text(seconds: float) -> str:
