@@ -33,6 +33,9 @@ KINDS = {
     "snr": "the modem answers with its signal-to-noise ratio",
 }
 
+HEADING = '{"farlink_journal": 1}'
+"""The first line of a journal."""
+
 _BARS = range(6)
 
 
@@ -171,7 +174,7 @@ def write(events: Iterable[Event], path: str | Path) -> Path:
     OutputError
         If it cannot be written.
     """
-    lines = ['{"farlink_journal": 1}', *(line_of(event) for event in events)]
+    lines = [HEADING, *(line_of(event) for event in events)]
     with whole_file(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return Path(path)

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from farlink.channels.calls.journal import KINDS, Event, row_of
+from farlink.channels.calls.journal import HEADING, KINDS, Event, row_of
 from farlink.errors import JournalError
 from farlink.extras import require
 from farlink.operator.journal.rows import Connection, History, Transition, checked, checked_time
@@ -48,7 +48,6 @@ COLUMNS: dict[str, type] = {
     "nonsense_base64": str,
 }
 _REMEDY = "give an export of a journal"
-_HEADING = '{"farlink_journal": 1}'
 
 
 def rows(history: History) -> Iterator[dict[str, Any]]:
@@ -66,7 +65,7 @@ def write_jsonl(history: History, path: str | Path) -> None:
 
 def jsonl(history: History) -> Iterator[str]:
     """Lines of JSON, without their ends; the first is a heading."""
-    yield _HEADING
+    yield HEADING
     for row in rows(history):
         yield json.dumps(row, ensure_ascii=False)
 
