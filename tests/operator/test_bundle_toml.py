@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -339,3 +340,40 @@ def test_places_are_where_values_stand(tables, is_multiline):
             assert shown[0] in "\"'"
         else:
             assert shown.startswith(("true", "false") if isinstance(value, bool) else tomli_w.dumps({"a": value})[4:8].strip())
+
+
+BAD = (
+    st.none()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=6)
+    | st.booleans()
+    | st.lists(st.integers(), max_size=2)
+)
+
+
+@given(data=st.data())
+def test_no_value_ends_in_a_traceback(tmp_path_factory, data):
+    """Any value in any place: refused with a place in the file, or taken."""
+    path = tmp_path_factory.mktemp("fuzz") / "bundle.toml"
+    tables = tomllib.loads(GOOD)
+    places_of = [(tables, key) for key in tables] + [(tables["line"][0], key) for key in tables["line"][0]]
+    places_of += [(tables["ppp"], key) for key in ("local", "mru_bytes", "ipv6", "echo_interval_s", "nonsense")]
+    for table, key in data.draw(st.lists(st.sampled_from(places_of), max_size=4)):
+        table[key] = data.draw(BAD.filter(lambda value: value is not None))
+    path.write_text(tomli_w.dumps(tables), encoding="utf-8")
+
+    lines = path.read_text(encoding="utf-8").count("\n")
+    checked = check(path)
+
+    assert checked.mistakes, "its ports are not there"
+    assert all(1 <= one.line <= max(lines, 1) and one.column >= 1 for one in checked.mistakes)
+
+
+@given(st.binary(max_size=200) | st.text(alphabet="[]{}\"='.,#\n ab1\\", max_size=60).map(str.encode))
+def test_no_text_ends_in_a_traceback(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("fuzz") / "bundle.toml"
+    path.write_bytes(content)
+
+    with suppress(OperatorError):  # no UTF-8
+        assert check(path).bundle is None
