@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 
 from farlink.errors import OperatorError
 from farlink.operator.config import check, load
+from farlink.operator.config.bundle import BUDGET_KEYS, LIMIT_KEYS, LINE_KEYS, PPP_KEYS, TOP_KEYS
 from farlink.operator.config.toml_places import places
 from farlink.operator.pppd import Pppd
 from farlink.operator.pppd import options as pppd_options
+from tests.conftest import ROOT
 
 CANARY = "canary-password"
 GOOD = """\
@@ -377,3 +379,16 @@ def test_no_text_ends_in_a_traceback(tmp_path_factory, content):
 
     with suppress(OperatorError):  # no UTF-8
         assert check(path).bundle is None
+
+
+def test_the_files_of_the_guide_are_right(bundle):
+    guide = (ROOT / "docs" / "guides" / "bundle-operator.md").read_text(encoding="utf-8")
+    text, secrets = (block.partition("```")[0] for block in guide.split("```toml\n")[1:])
+    for at, name in enumerate(("A9007", "A9008")):
+        text = text.replace(f"/dev/serial/by-id/usb-FTDI_{name}-if00-port0", f"PORT{at}")
+
+    config, _ = load(bundle(text=text, secrets=secrets))
+
+    assert [line.name for line in config.lines] == ["kansas", "iowa"]
+    for key in (*TOP_KEYS, *LINE_KEYS, *PPP_KEYS, *LIMIT_KEYS, *BUDGET_KEYS):
+        assert f"`{key}`" in guide or f"`[{key}]`" in guide or f"`[[{key}]]`" in guide, key
