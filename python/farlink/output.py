@@ -14,7 +14,7 @@ from farlink.errors import OutputError
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path, *, mode: int | None = None) -> Iterator[Path]:
     """Write to a temporary file in the folder of `path`, which replaces `path` when the block succeeds.
 
     A device or pipe is written to, never replaced.
@@ -23,6 +23,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     ----------
     path
         The file to write. Its directory must exist.
+    mode
+        Its permissions, for example ``0o600``; by default those of a new file.
 
     Yields
     ------
@@ -60,7 +62,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
             with temporary.open("rb") as content, target.open("wb") as device:
                 shutil.copyfileobj(content, device)
         else:
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(0o666 & ~_umask() if mode is None else mode)
             temporary.replace(target)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}", "free some space, or choose another place") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import bundle_bank, bundle_generate
+from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
@@ -160,6 +160,8 @@ def fit(
 
 app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 app.command(epilog=bundle_bank.EXAMPLES)(bundle_bank.bank)
+app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
+app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

@@ -60,7 +60,7 @@ def generate(
         from farlink.channels.calls import replay as played
         from farlink.channels.calls.generator.draw import draw
         from farlink.channels.calls.generator.parameters import PARAMETERS, causes_of
-        from farlink.channels.calls.journal import line_of, write
+        from farlink.channels.calls.journal import HEADING, line_of, write
         from farlink.cli.trace_settings import setting, table
         from farlink.destinations import check_outputs
         from farlink.errors import JournalError, TraceError
@@ -87,7 +87,7 @@ def generate(
         origin = f"farlink bundle generate, synthetic, seed {seed}"
         schedule = "" if replay is None else played.bundle_text(drawn.down, source=origin)
         if output == "-":
-            data("".join(f"{line}\n" for line in ('{"farlink_journal": 1}', *map(line_of, drawn.events))))
+            data("".join(f"{line}\n" for line in (HEADING, *map(line_of, drawn.events))))
         elif replay == "-":
             data(schedule)
         else:

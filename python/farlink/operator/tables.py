@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,19 @@ from farlink.untrusted import printable, read_text, toml_tables
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with a value, and what to do."""
+    """What is wrong with a value, and what to do.
+
+    Attributes
+    ----------
+    message, remedy
+        As in `FarlinkError`.
+    key
+        Whose value is wrong, for who knows where keys stand; empty if none is.
+    """
 
     message: str
     remedy: str
+    key: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -99,11 +108,11 @@ def mistakes_of(table: Mapping[str, Any], keys: Mapping[str, Key], *, inside: st
     for key, value in table.items():
         place = printable(f"{inside}{key}", 60)
         if key not in keys:
-            found.append(Mistake(f"{place}: there is no such key", instead(key, keys)))
+            found.append(Mistake(f"{place}: there is no such key", instead(key, keys), key))
         elif not keys[key].is_allowed(value):
             rule = keys[key]
             remedy = instead(str(value), rule.names) if rule.names else f"give {rule.rule}"
-            found.append(Mistake(f"{place}: {printable(repr(value), 60)} is not {rule.rule}", remedy))
+            found.append(Mistake(f"{place}: {printable(repr(value), 60)} is not {rule.rule}", remedy, key))
     for key, rule in keys.items():
         if rule.is_needed and key not in table:
             found.append(Mistake(f"{inside}{key} is missing", f"give {rule.rule}"))

@@ -113,6 +113,8 @@ def serial_correlation(links: Sequence[Link], *, shuffles: int = 999, seed: int 
     pairs = sum(rank.size - 1 for rank in ranks)
     if pairs < _FEWEST_TIMES:
         return Clustering("serial correlation", reason=f"needs {_FEWEST_TIMES + 2} drops, there are {_most_drops(links)}")
+    if not any(rank.any() for rank in ranks):
+        return Clustering("serial correlation", reason="all times between drops are the same")
 
     def correlation(rows: list[Series]) -> float:
         products = math.fsum(float((row[:-1] * row[1:]).sum()) for row in rows)

@@ -33,6 +33,9 @@ KINDS = {
     "snr": "the modem answers with its signal-to-noise ratio",
 }
 
+HEADING = '{"farlink_journal": 1}'
+"""The first line of a journal."""
+
 _BARS = range(6)
 
 
@@ -171,7 +174,7 @@ def write(events: Iterable[Event], path: str | Path) -> Path:
     OutputError
         If it cannot be written.
     """
-    lines = ['{"farlink_journal": 1}', *(line_of(event) for event in events)]
+    lines = [HEADING, *(line_of(event) for event in events)]
     with whole_file(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return Path(path)
@@ -185,13 +188,18 @@ def line_of(event: Event) -> str:
     >>> line_of(Event(1783166403.0, "m1", "dropped", cause="NO CARRIER"))
     '{"time": "2026-07-04T12:00:03Z", "link": "m1", "event": "dropped", "cause": "NO CARRIER"}'
     """
+    return json.dumps(row_of(event), ensure_ascii=False)
+
+
+def row_of(event: Event) -> dict[str, Any]:
+    """The values of an event by their keys, without those that are unknown."""
     row: dict[str, Any] = {"time": time_text(event.time_s), "link": event.link, "event": event.kind}
     if event.cause:
         row["cause"] = event.cause
     if event.bars is not None:
         row["bars"] = event.bars
     row.update({key: getattr(event, key) for key in ("snr_db", "monotonic_s") if not math.isnan(getattr(event, key))})
-    return json.dumps(row, ensure_ascii=False)
+    return row
 
 
 def time_text(seconds: float) -> str:

@@ -1,0 +1,275 @@
+"""A bundle as an operator is told of it, and the keys of ``bundle.toml``."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from farlink.operator.tables import Key, name_of, number, switch, text, whole
+
+
+@dataclass(frozen=True)
+class Ppp:
+    """PPP on the lines of a bundle. The defaults are those of the preset `farlink`.
+
+    Attributes
+    ----------
+    local, remote
+        Addresses of the bundle's two ends; none is asked of the peer if they are empty.
+    ipv6
+        Whether IPv6 goes over the bundle.
+    mru_bytes
+        Longest frame of a line.
+    mrru_bytes
+        Longest packet of the bundle, which goes over several lines.
+    echo_interval_s, echo_failures
+        An echo so often; a line without so many answers in a row is dead.
+    echo_adaptive
+        Whether there are no echoes while packets arrive.
+    lcp_restart_s, ipcp_restart_s, auth_restart_s
+        Repetition of requests of the set-up, above the round trip.
+    lcp_tries
+        How many such requests.
+    connect_delay_s
+        How long the far end may take until it speaks PPP.
+    compression
+        Whether packets are compressed (CCP).
+    line_packets
+        How many packets a line's queue holds, for the rule of the echoes.
+    """
+
+    local: str = ""
+    remote: str = ""
+    ipv6: bool = False
+    mru_bytes: int = 1500
+    mrru_bytes: int = 1500
+    echo_interval_s: int = 10
+    echo_failures: int = 3
+    echo_adaptive: bool = True
+    lcp_restart_s: int = 8
+    ipcp_restart_s: int = 8
+    auth_restart_s: int = 8
+    lcp_tries: int = 10
+    connect_delay_s: float = 1.0
+    compression: bool = False
+    line_packets: int = 3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Times and counts of the state machine (figure 7.2).
+
+    Attributes
+    ----------
+    dropped_s
+        Pause after a drop, T_d.
+    failed_s, longest_failed_s
+        Pause after the first failed dial, T_f, and the longest that it grows to.
+    attempts
+        Failed dials in a row until a line is blocked, Max_Attempts.
+    blocked_s
+        How long it is blocked.
+    flaps, flap_window_s
+        So many drops in such a time are damped.
+    fail_back_s
+        How long a better line must be up before it is used again.
+    """
+
+    dropped_s: float = 5.0
+    failed_s: float = 20.0
+    longest_failed_s: float = 600.0
+    attempts: int = 5
+    blocked_s: float = 3600.0
+    flaps: int = 5
+    flap_window_s: float = 600.0
+    fail_back_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What calls may cost in a day; None for no limit."""
+
+    airtime_s_per_day: float | None = None
+    money_per_min: float | None = None
+    money_per_day: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a bundle.
+
+    Attributes
+    ----------
+    name
+        What it is called in journal, alerts and commands.
+    port
+        Its tty; a name in ``/dev/serial/by-id`` stays that of the modem.
+    profile
+        Of its modem.
+    role
+        ``dial`` or ``answer``.
+    number
+        What it dials; empty if it answers.
+    rate_bps
+        Of a call.
+    sim
+        Number of its SIM; empty if it has none or shares none.
+    least_signal
+        Below it nothing is dialled; None for the profile's.
+    kind
+        ``at``.
+    """
+
+    name: str
+    port: str
+    profile: str
+    role: str = "dial"
+    number: str = ""
+    rate_bps: float = 2400.0
+    sim: str = ""
+    least_signal: int | None = None
+    kind: str = "at"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle of lines.
+
+    Attributes
+    ----------
+    name
+        Of the bundle: part of names of files, and the name by which its ends know each other.
+    lines
+        Its lines, the first that which is tried first while none has a history.
+    use
+        How many of them are used at a time.
+    user
+        Name for the peer's authentication; none is done if it is empty.
+    secrets
+        File of its secrets; None if there is none.
+    journal
+        File of its journal.
+    """
+
+    name: str
+    lines: tuple[Line, ...]
+    use: int
+    user: str = ""
+    secrets: Path | None = None
+    journal: Path = Path("bundle.journal")
+    ppp: Ppp = field(default_factory=Ppp)
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
+
+
+PRESETS: dict[str, dict[str, dict[str, object]]] = {
+    "farlink": {},
+    # Zaghloul, Table 3.2; of "10 - 15 sec" the upper end, which is above the round trip of a full queue. Figure 7.2: an hour.
+    "zaghloul-2005": {
+        "ppp": {
+            "echo_interval_s": 30,
+            "echo_failures": 2,
+            "echo_adaptive": False,
+            "lcp_restart_s": 15,
+            "auth_restart_s": 15,
+            "lcp_tries": 10,
+            "connect_delay_s": 5.0,
+        },
+        "limits": {"blocked_s": 3600.0},
+    },
+}
+"""Preset -> what it sets instead of the defaults. Keys of the file go before it."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+_NAME_RULE = "a name of up to 32 letters, digits, '-', '_' and '.', which begins with a letter or digit"
+
+
+def _is_address(value: str) -> bool:
+    try:
+        ipaddress.IPv4Address(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_one_line(value: str) -> bool:
+    return 0 < len(value) <= 255 and value.isprintable()
+
+
+_PATH = "a path"
+
+TOP_KEYS: dict[str, Key] = {
+    "name": text(lambda value: bool(_NAME.fullmatch(value)), _NAME_RULE, is_needed=True),
+    "preset": name_of(PRESETS),
+    "use": whole(1, 64),
+    "user": text(
+        lambda value: bool(re.fullmatch(r"[!-~]{1,64}", value)) and not set(value) & set("\"'\\#"),
+        "a name without spaces, quotes, '\\' and '#'",
+    ),
+    "secrets": text(_is_one_line, _PATH),
+    "journal": text(_is_one_line, _PATH),
+    "ppp": Key(lambda value: isinstance(value, dict), "a table"),
+    "limits": Key(lambda value: isinstance(value, dict), "a table"),
+    "budget": Key(lambda value: isinstance(value, dict), "a table"),
+    "line": Key(
+        lambda value: isinstance(value, list) and 1 <= len(value) <= 64 and all(isinstance(row, dict) for row in value),
+        "1 to 64 tables [[line]]",
+        is_needed=True,
+    ),
+}
+
+LINE_KEYS: dict[str, Key] = {
+    "name": text(lambda value: bool(_NAME.fullmatch(value)), _NAME_RULE, is_needed=True),
+    "kind": name_of(("at",)),
+    "port": text(
+        lambda value: _is_one_line(value) and value.startswith("/") and not set(value) & set("\"'\\# "),
+        "the path of a tty",
+        is_needed=True,
+    ),
+    "profile": text(_is_one_line, "the name of a profile, or a file NAME.toml", is_needed=True),
+    "role": name_of(("dial", "answer")),
+    "number": text(
+        lambda value: bool(re.fullmatch(r"\+?[0-9*#]{2,31}", value)),
+        "a number to dial, of digits, * and #, which may begin with +",
+    ),
+    "rate_bps": number(300, 4e6),
+    "sim": text(lambda value: bool(re.fullmatch("[0-9]{6,22}", value)), "the digits of a SIM's number (ICCID)"),
+    "least_signal": whole(0, 31),
+}
+
+PPP_KEYS: dict[str, Key] = {
+    "local": text(_is_address, "an IPv4 address"),
+    "remote": text(_is_address, "an IPv4 address"),
+    "ipv6": switch(),
+    "mru_bytes": whole(128, 16384),
+    "mrru_bytes": whole(128, 16384),
+    "echo_interval_s": whole(1, 3600),
+    "echo_failures": whole(1, 100),
+    "echo_adaptive": switch(),
+    "lcp_restart_s": whole(1, 600),
+    "ipcp_restart_s": whole(1, 600),
+    "auth_restart_s": whole(1, 600),
+    "lcp_tries": whole(1, 100),
+    "connect_delay_s": number(0, 60),
+    "compression": switch(),
+    "line_packets": whole(1, 1000),
+}
+
+LIMIT_KEYS: dict[str, Key] = {
+    "dropped_s": number(0, 86400),
+    "failed_s": number(1, 86400),
+    "longest_failed_s": number(1, 86400),
+    "attempts": whole(1, 1000),
+    "blocked_s": number(1, 604800),
+    "flaps": whole(2, 1000),
+    "flap_window_s": number(1, 86400),
+    "fail_back_s": number(0, 86400),
+}
+
+BUDGET_KEYS: dict[str, Key] = {
+    "airtime_s_per_day": number(1, 86400),
+    "money_per_min": number(0, 1e6),
+    "money_per_day": number(0, 1e9),
+}

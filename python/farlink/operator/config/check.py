@@ -1,0 +1,178 @@
+"""Every mistake of a ``bundle.toml`` at once, each with its line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from farlink.errors import OperatorError
+from farlink.operator.config import rules, secrets_file
+from farlink.operator.config.bundle import (
+    BUDGET_KEYS,
+    LIMIT_KEYS,
+    LINE_KEYS,
+    PPP_KEYS,
+    PRESETS,
+    TOP_KEYS,
+    Budget,
+    Bundle,
+    Limits,
+    Line,
+    Ppp,
+)
+from farlink.operator.config.secrets_file import Secrets
+from farlink.operator.config.toml_places import Path as KeyPath
+from farlink.operator.config.toml_places import Place, Places, places
+from farlink.operator.tables import Key, mistakes_of
+from farlink.untrusted import printable, read_text, toml_tables
+
+
+@dataclass(frozen=True, order=True)
+class Mistake:
+    """What is wrong, where it stands (from 1), and what to do."""
+
+    line: int
+    column: int
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A file that was looked through.
+
+    Attributes
+    ----------
+    mistakes
+        In the order of their places.
+    bundle
+        What it says; None if there is a mistake.
+    secrets
+        Those of the bundle.
+    """
+
+    mistakes: tuple[Mistake, ...]
+    bundle: Bundle | None
+    secrets: Secrets
+
+
+def load(path: str | Path) -> tuple[Bundle, Secrets]:
+    """The bundle of a file, and its secrets.
+
+    Raises
+    ------
+    OperatorError
+        If the file has mistakes: the first is named, and how many there are.
+    """
+    checked = check(path)
+    if checked.bundle is None:
+        first = checked.mistakes[0]
+        more = f" (and {len(checked.mistakes) - 1} more)" if len(checked.mistakes) > 1 else ""
+        message = f"{path}, line {first.line}, column {first.column}: {first.message}{more}"
+        raise OperatorError(message, f"{first.remedy}; `farlink bundle check` names all")
+    return checked.bundle, checked.secrets
+
+
+def check(path: str | Path) -> Checked:
+    """Look through a file.
+
+    Parameters
+    ----------
+    path
+        A ``bundle.toml``. Paths in it are relative to its folder.
+
+    Raises
+    ------
+    OperatorError
+        If it cannot be read.
+    """
+    path = Path(path)
+    try:
+        text = read_text(path, OperatorError)
+    except OSError as error:
+        raise OperatorError(f"cannot read {path}: {error.strerror}", "give the path of a bundle.toml") from error
+    except UnicodeDecodeError as error:
+        raise OperatorError(f"{path} is not a text file in UTF-8", "save it as UTF-8") from error
+    try:
+        tables = toml_tables(text)
+    except ValueError as error:
+        place = re.search(r"at line (\d+)(?:, column (\d+))?", str(error))
+        line, column = (int(place[1]), int(place[2] or 1)) if place else (text.count("\n") + 1, 1)
+        said = re.sub(r" \(at (?:line.*|end of document)\)", "", str(error))
+        mistake = Mistake(line, column, f"not valid TOML: {printable(said)}", "strings need quotes, keys need '='")
+        return Checked((mistake,), None, Secrets())
+    return _Check(path, tables, places(text.replace("\r\n", "\n"))).checked()
+
+
+class _Check:
+    def __init__(self, path: Path, tables: dict[str, Any], places: Places) -> None:
+        self._path = path
+        self._tables = tables
+        self._places = places
+        self._found: list[Mistake] = []
+
+    def checked(self) -> Checked:
+        top = self._valid(self._tables, TOP_KEYS, ())
+        preset = PRESETS[top.get("preset", "farlink")]
+        parts = {
+            name: {**preset.get(name, {}), **self._valid(top.get(name, {}), keys, (name,))}
+            for name, keys in (("ppp", PPP_KEYS), ("limits", LIMIT_KEYS), ("budget", BUDGET_KEYS))
+        }
+        ppp, limits, budget = Ppp(**parts["ppp"]), Limits(**parts["limits"]), Budget(**parts["budget"])
+        rows = [self._valid(row, LINE_KEYS, ("line", at)) for at, row in enumerate(top.get("line", []))]
+        self._break(rules.of_ppp(ppp, rows))
+        if rows:
+            self._break(rules.of_limits(limits, budget, top.get("use"), len(rows)))
+        self._break(rules.of_lines(rows, top.get("line", []), self._path.parent))
+        secrets = self._secrets(top, rows)
+        if self._found:
+            return Checked(tuple(sorted(set(self._found))), None, secrets)
+        bundle = Bundle(
+            name=top["name"],
+            lines=tuple(Line(**row) for row in rows),
+            use=top.get("use", len(rows)),
+            user=top.get("user", ""),
+            secrets=self._path.parent / top["secrets"] if "secrets" in top else None,
+            journal=self._path.parent / top.get("journal", f"{top['name']}.journal"),
+            ppp=ppp,
+            limits=limits,
+            budget=budget,
+        )
+        return Checked((), bundle, secrets)
+
+    def _valid(self, table: Mapping[str, Any], keys: Mapping[str, Key], path: KeyPath) -> dict[str, Any]:
+        """The valid values of a table; mistakes of the others are noted."""
+        shown = "".join(f"[{part}]" if isinstance(part, int) else f"{part}" for part in path)
+        for one in mistakes_of(table, keys, inside=f"{shown}." if shown else ""):
+            at = (*path, one.key)
+            place = (
+                self._places.key(path) if not one.key else self._places.value(at) if one.key in keys else self._places.key(at)
+            )
+            self._note(place, one.message, one.remedy)
+        return {key: value for key, value in table.items() if key in keys and keys[key].is_allowed(value)}
+
+    def _break(self, broken: Iterable[rules.Broken]) -> None:
+        for one in broken:
+            is_table = isinstance(one.path[-1], int)
+            path = one.other if one.path not in self._places.values and one.other else one.path
+            self._note(self._places.key(path) if is_table else self._places.value(path), one.message, one.remedy)
+
+    def _secrets(self, top: Mapping[str, Any], rows: list[dict[str, Any]]) -> Secrets:
+        secrets = Secrets()
+        if "secrets" in top:
+            names = [row["name"] for row in rows if "name" in row]
+            secrets, mistakes = secrets_file.read(self._path.parent / top["secrets"], names)
+            for one in mistakes:
+                self._note(self._places.value(("secrets",)), one.message, one.remedy)
+            if mistakes:
+                return secrets
+        if "user" in top and not secrets.password:
+            remedy = 'write password = "..." into the file that `secrets` names'
+            self._note(self._places.value(("user",)), "user: there is no password for it", remedy)
+        return secrets
+
+    def _note(self, place: Place, message: str, remedy: str) -> None:
+        self._found.append(Mistake(*place, message, remedy))

@@ -1,0 +1,91 @@
+"""The file of a bundle's secrets: a password, and the PINs of SIMs. No message and no `repr` shows one."""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from farlink.errors import OperatorError
+from farlink.near_names import instead
+from farlink.operator.tables import Mistake
+from farlink.untrusted import printable, read_text, toml_tables
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """Secrets of a bundle.
+
+    Attributes
+    ----------
+    password
+        For the authentication of PPP; empty if there is none.
+    pins
+        Line -> PIN of its SIM.
+    """
+
+    password: str = field(default="", repr=False)
+    pins: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def texts(self) -> tuple[str, ...]:
+        """What must stand in no log, export or journal."""
+        return tuple(text for text in (self.password, *self.pins.values()) if text)
+
+
+def read(path: Path, lines: Iterable[str]) -> tuple[Secrets, list[Mistake]]:
+    """The secrets of a file, and what is wrong with it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    lines
+        Names of the bundle's lines.
+    """
+    try:
+        mode = path.stat().st_mode
+        text = read_text(path, OperatorError)
+    except OSError as error:
+        return Secrets(), [Mistake(f"secrets {path}: {error.strerror}", "name the file of the secrets, or leave it out")]
+    except (UnicodeDecodeError, OperatorError):
+        return Secrets(), [Mistake(f"secrets {path}: not a text in UTF-8", "save it as UTF-8")]
+    mistakes = []
+    if stat.S_IMODE(mode) & 0o077:
+        message = f"secrets {path}: others may read or write it (mode {stat.S_IMODE(mode):04o})"
+        mistakes.append(Mistake(message, f"chmod 600 {path}"))
+    try:
+        tables = toml_tables(text)
+    except ValueError as error:
+        # The parser's words may have a part of the text in them.
+        place = re.search(r"at line \d+", str(error))
+        message = f"secrets {path}: not valid TOML" + (f" ({place[0]})" if place else "")
+        return Secrets(), [*mistakes, Mistake(message, "strings need quotes, keys need '='")]
+    mistakes += [Mistake(f"secrets {path}: {one.message}", one.remedy) for one in _mistakes(tables, list(lines))]
+    password, pins = tables.get("password"), tables.get("pin")
+    known = {line: pin for line, pin in pins.items() if isinstance(pin, str)} if isinstance(pins, dict) else {}
+    return Secrets(password if isinstance(password, str) else "", known), mistakes
+
+
+def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
+    found = [
+        Mistake(f"{printable(key, 40)}: there is no such key", instead(key, ("password", "pin")))
+        for key in tables
+        if key not in ("password", "pin")
+    ]
+    password = tables.get("password", "")
+    if not isinstance(password, str) or not password.isprintable() or len(password) > 255 or set(password) & set('"\\'):
+        found.append(Mistake("password: not a text of up to 255 letters without quotes and backslashes", "choose another"))
+    pins = tables.get("pin", {})
+    if not isinstance(pins, dict):
+        return [*found, Mistake("pin: not a table", 'write [pin], and below it kansas = "1234"')]
+    for line, pin in pins.items():
+        if line not in lines:
+            found.append(
+                Mistake(f"pin.{printable(line, 40)}: there is no such line", instead(line, lines) if lines else "name a line")
+            )
+        if not isinstance(pin, str) or not re.fullmatch("[0-9]{4,8}", pin):
+            found.append(Mistake(f"pin.{printable(line, 40)}: not a text of 4 to 8 digits", 'write it in quotes, as "1234"'))
+    return found

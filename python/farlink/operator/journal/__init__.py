@@ -1,0 +1,8 @@
+"""The journal of the operator: every connection and every transition of a line, in SQLite, and its exports."""
+
+from __future__ import annotations
+
+from farlink.operator.journal.rows import STATES, Connection, History, Transition
+from farlink.operator.journal.store import Journal, Loss, read
+
+__all__ = ["STATES", "Connection", "History", "Journal", "Loss", "Transition", "read"]

@@ -1,0 +1,7 @@
+"""Configuration of pppd for a bundle, and the seam behind which another way to carry PPP would stand."""
+
+from __future__ import annotations
+
+from farlink.operator.pppd.options import BackEnd, Pppd
+
+__all__ = ["BackEnd", "Pppd"]
