@@ -331,7 +331,8 @@ impl StreamStore {
             written_released: released,
             end,
             is_finished,
-            owes_release: false,
+            // What said so may have been removed.
+            owes_release: is_cut,
             durable: Durable::default(),
         };
         Ok(Recovered { store, journal, is_finished, damage })
