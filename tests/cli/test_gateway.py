@@ -100,7 +100,7 @@ def curl(*arguments: str, namespace: str = "") -> bytes:
 
 
 def test_the_guide(farlink, hosts, start, server):
-    hub, office, passwords, _, udp = blocks("toml")
+    hub, office, passwords, _, udp, custody = blocks("toml")
     # The machine of the test stands for both, and for the destination.
     port = server.rpartition(":")[2]
     hub = hub.replace("192.0.2.1:47470", "127.0.0.1:0").replace('"10.7.0.0/16:22"', f'"10.7.0.0/16:22", "127.0.0.1:{port}"')
@@ -140,6 +140,14 @@ def test_the_guide(farlink, hosts, start, server):
     said = farlink("gateway", "check", "udp.toml", "10.7.1.3:5004").stdout
     assert "10.7.1.3:5004 (UDP): class 2, quasi-reliable, given up after 1 s (rule 3)" in said
     assert "10.7.1.3:5004: class 6, reliable, no deadline (no rule)" in said
+
+    # Any two keys.
+    keys = {name: farlink("keygen", "--keys", name).stdout.strip() for name in ("hub-keys", "ship", "shore")}
+    for name in ("ship", "shore"):
+        custody = custody.replace(name.upper(), keys[name])
+    (hosts / "custody.toml").write_text(custody)
+    said = farlink("gateway", "check", "custody.toml").stdout
+    assert "streams of ship to the sink archive go to shore, and are kept until it has them" in said
 
 
 def test_a_reload_keeps_connections_and_a_signal_drains(hosts, start, server):
