@@ -67,12 +67,14 @@ class Port:
 
     def lose_carrier(self) -> None:
         """Close the pty, so that whoever has it open gets a hang-up, and put a new one in its place."""
-        self._close()
+        former = self._detached()
+        # The name stands for the new one before anybody learns of the end of the old one, and may open it again.
         self._open()
+        os.close(former)
 
     def close(self) -> None:
         """Close the pty and remove its name."""
-        self._close()
+        os.close(self._detached())
         self.link.unlink(missing_ok=True)
 
     def _open(self) -> None:
@@ -88,13 +90,14 @@ class Port:
         self.modem.has_dtr = False
         self._look = self._loop.call_later(_LOOK_S, self._look_for_dtr)
 
-    def _close(self) -> None:
+    def _detached(self) -> int:
+        """The pty, which is watched no longer."""
         if self._look is not None:
             self._look.cancel()
         self._loop.remove_reader(self._master)
         self._loop.remove_writer(self._master)
         self._is_read = False
-        os.close(self._master)
+        return self._master
 
     def _look_for_dtr(self) -> None:
         """See whether somebody has the terminal open; and read it again where the buffer of its call was full."""
