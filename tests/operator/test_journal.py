@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,22 +131,51 @@ def test_a_second_process_is_refused_and_a_dead_one_does_not_lock(tmp_path):
     Journal(tmp_path / "j").close()
 
 
-def test_kill_loses_no_recorded_transition(tmp_path):
-    code = (
-        "import sys; from farlink.operator.journal import Journal, Transition\n"
-        "journal = Journal(sys.argv[1])\n"
-        "for at in range(10**6):\n"
-        "    print(journal.record(Transition(1, 'kansas', 'failed', 1e9, at, 'b')), flush=True)\n"
-    )
-    writer = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "j")], stdout=subprocess.PIPE, text=True)
-    told = [int(writer.stdout.readline()) for _ in range(50)]
-    writer.kill()
-    told += [int(line) for line in writer.communicate()[0].splitlines()]
+WRITER = """
+import sys
+from farlink.operator.journal import Journal, Transition
+journal = Journal(sys.argv[1])
+for at in range(10**6):
+    print(journal.record(Transition(1, "kansas", "failed", 1e9, at, "b", nonsense=b"?" * 4000)), flush=True)
+"""
 
-    with Journal(tmp_path / "j") as journal:
-        numbers = [one.number for one in journal.history().transitions]
-        assert journal.loss is None
-    assert numbers[: len(told)] == told == list(range(1, len(told) + 1))
+
+def test_kill_at_random_instants_loses_no_recorded_transition(tmp_path):
+    """One journal, killed ten times: what was told to be recorded is there, and numbers go on."""
+    generator = random.Random(25)
+    told: list[int] = []
+    for _ in range(10):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "j")], stdout=subprocess.PIPE, text=True)
+        told += [int(writer.stdout.readline())]
+        time.sleep(generator.uniform(0, 0.2))
+        writer.kill()
+        told += [int(line) for line in writer.communicate()[0].splitlines() if line]
+
+        with Journal(tmp_path / "j") as journal:
+            assert journal.loss is None
+            numbers = [one.number for one in journal.history().transitions]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert set(told) <= set(numbers)
+    assert len(told) > 50
+
+
+def test_a_reader_beside_a_writer_never_takes_its_journal_for_damaged(tmp_path):
+    """The write-ahead log is moved into the file every 1,000 pages, which a reader's copy may fall into."""
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "j")], stdout=subprocess.PIPE, text=True)
+    try:
+        before = 0
+        writer.stdout.readline()
+        threading.Thread(target=writer.stdout.read, daemon=True).start()  # so that the pipe does not fill up
+        end_s = time.monotonic() + 60
+        while before < 1200:  # of three pages each
+            assert time.monotonic() < end_s, f"{before} in a minute"
+            history, loss = read(tmp_path / "j")
+            assert loss is None, str(loss)
+            assert before <= len(history.transitions)
+            before = len(history.transitions)
+    finally:
+        writer.kill()
+        writer.wait()
 
 
 def test_version_1_is_migrated(tmp_path):

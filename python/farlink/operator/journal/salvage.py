@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from farlink.operator.journal.schema import COLUMNS, crc_of
@@ -108,13 +108,17 @@ def _rows(database: sqlite3.Connection, table: str, key: str, columns: str, most
 def opened_copy(path: Path) -> Iterator[sqlite3.Connection]:
     """A copy of a database with its write-ahead log, opened; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="farlink-journal-") as folder:
-        copy = Path(folder) / "journal"
-        for suffix in ("", "-wal"):
-            source = path.with_name(path.name + suffix)
-            if source.exists():
-                shutil.copyfile(source, f"{copy}{suffix}")
-        database = sqlite3.connect(copy, isolation_level=None)
+        database = sqlite3.connect(copied(path, Path(folder)), isolation_level=None)
         try:
             yield database
         finally:
             database.close()
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """Copy a database with its write-ahead log into a folder; the copy's path."""
+    copy = folder / "journal"
+    for suffix in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(path.with_name(path.name + suffix), f"{copy}{suffix}")
+    return copy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,11 +19,12 @@ from farlink.operator.journal import schema
 from farlink.operator.journal.last_number import LastNumber
 from farlink.operator.journal.lock import Lock
 from farlink.operator.journal.rows import OBSERVATIONS, Connection, History, Transition, checked, checked_time
-from farlink.operator.journal.salvage import Rows, highest_if_whole, opened_copy, salvaged
+from farlink.operator.journal.salvage import Rows, copied, highest_if_whole, opened_copy, salvaged
 
 _HEADER = b"SQLite format 3\x00"
 _COLUMNS = ", ".join(schema.COLUMNS)
 _HIDDEN = "***"
+_READS = 20
 
 
 @dataclass(frozen=True)
@@ -282,18 +284,35 @@ def read(path: str | Path) -> tuple[History, Loss | None]:
     with path.open("rb") as file:
         if not _HEADER.startswith(file.read(len(_HEADER))):
             raise JournalError(f"{path}: not a journal", "name the journal of an operator")
-    last = LastNumber.read(path)
     with _refusals(path):
-        highest = highest_if_whole(path)
-        if highest is not None and highest >= (last or 0):
-            with opened_copy(path) as copy:
-                schema.prepare(copy, str(path))
-                return _history(copy), None
+        for _ in range(_READS):
+            before = _stamps(path)
+            last = LastNumber.read(path)
+            with tempfile.TemporaryDirectory(prefix="farlink-journal-") as folder:
+                copy = copied(path, Path(folder))
+                highest = highest_if_whole(copy)
+                if highest is not None and highest >= (last or 0):
+                    with opened_copy(copy) as database:
+                        schema.prepare(database, str(path))
+                        return _history(database), None
+            if _stamps(path) == before:
+                break
+            # An operator has written into the file while it was copied: the copy may be neither old nor new.
         database = sqlite3.connect(":memory:", isolation_level=None)
         schema.prepare(database, str(path))
         _restore(database, salvaged(path, last))
         history = _history(database)
         return history, Loss(len(history.transitions), _missing(database, last), last is not None, None)
+
+
+def _stamps(path: Path) -> list[tuple[int, int]]:
+    """Sizes and times of a database and its write-ahead log."""
+    found = []
+    for suffix in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            status = path.with_name(path.name + suffix).stat()
+            found.append((status.st_size, status.st_mtime_ns))
+    return found
 
 
 def _connect(path: Path) -> sqlite3.Connection:
