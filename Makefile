@@ -64,7 +64,7 @@ bench: test-tools
 
 peers: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev
-	@FARLINK_PEERS=$(PEERS) $(BIN)/python -m pytest -n 2 tests/peers; status=$$?; \
+	@FARLINK_PEERS=$(PEERS) $(BIN)/python -m pytest -n 2 tests/peers tests/qemu; status=$$?; \
 		$(BIN)/python -m tests.peers.report kept && [ $$status -eq 0 -o $$status -eq 5 ] # 5: all cells passed before
 
 papers: test-tools

@@ -21,7 +21,7 @@ use super::stream::{Label, StreamId};
 
 /// Written ahead into a connection, at most.
 const AHEAD_BYTES: usize = 1 << 18;
-/// Pauses before a new connection, the first and the longest one.
+/// Pauses before a new connection, the first and the longest one. `[T20]`
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
