@@ -45,7 +45,7 @@ echo "stopped after $(cut -d " " -f 1 /proc/uptime) s"
 @pytest.mark.slow
 @pytest.mark.skipif(
     os.environ.get("FARLINK_PEERS") not in ("all", "again"),
-    reason="another guest takes half a minute: FARLINK_PEERS=all includes it",
+    reason="another half a minute: FARLINK_PEERS=all includes it",
 )
 def test_gateways_run_as_units_of_systemd(hosts):  # noqa: F811
     if (reason := guest.missing()) is not None:
