@@ -231,7 +231,7 @@ sys.exit(7)
     assert "forward" in done.stderr
     result = json.loads((link / "out.json").read_text())
     assert result["forward"]["out_packets"] == result["return"]["out_packets"] == 20
-    assert namespaces() == before
+    assert set(namespaces()) <= set(before), "what a killed run of somebody else left may be removed, and nothing may be added"
 
 
 @as_root
@@ -389,7 +389,7 @@ def test_what_a_killed_emulator_left_is_removed_at_the_next_start(farlink, link)
     done = farlink("emulate", "link.toml", "--", "true")
 
     assert done.returncode == 0, done.stderr
-    assert namespaces() == before
+    assert set(namespaces()) <= set(before), "what a killed run of somebody else left may be removed, and nothing may be added"
 
 
 @as_root

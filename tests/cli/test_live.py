@@ -97,7 +97,7 @@ def test_a_check_leaves_nothing_behind(scenario, tmp_path):
     before = namespaces()
     live.check(load(tmp_path / scenario))
 
-    assert namespaces() == before
+    assert set(namespaces()) <= set(before), "what a killed run of somebody else left may be removed, and nothing may be added"
 
 
 def test_finished_studies_stay_when_a_later_engine_fails(scenario, tmp_path, monkeypatch):
