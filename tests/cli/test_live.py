@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from tests.cli.test_emulate import as_root, namespaces
+from tests.cli.test_emulate import as_root, assert_nothing_is_left, namespaces
 from tests.conftest import assert_refused
 from typer.testing import CliRunner
 
@@ -97,7 +97,7 @@ def test_a_check_leaves_nothing_behind(scenario, tmp_path):
     before = namespaces()
     live.check(load(tmp_path / scenario))
 
-    assert set(namespaces()) <= set(before), "what a killed run of somebody else left may be removed, and nothing may be added"
+    assert_nothing_is_left(before)
 
 
 def test_finished_studies_stay_when_a_later_engine_fails(scenario, tmp_path, monkeypatch):
