@@ -8,6 +8,7 @@
 pub mod custody;
 pub mod emulate;
 pub mod files;
+mod framing;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub mod gateway;

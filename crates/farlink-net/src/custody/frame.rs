@@ -2,6 +2,8 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::framing::{self, Malformed};
+
 use super::stream::{Label, StreamId};
 
 /// A frame of a connection that passes a stream on.
@@ -54,12 +56,6 @@ pub enum Refusal {
     GivenUp,
 }
 
-/// A frame that cannot be. `[T10]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
-
-/// Kind and length.
-const HEADER_BYTES: usize = 3;
 /// Most data of a frame.
 pub(super) const MOST_DATA: usize = 16 * 1024;
 const MOST_CONTENT: usize = MOST_DATA + 8;
@@ -89,16 +85,12 @@ impl Frames {
     /// # Errors
     /// If what stands there can be no frame, whatever follows.
     pub fn take(&mut self) -> Result<Option<Frame>, Malformed> {
-        let [kind, high, low, ..] = self.0[..] else { return Ok(None) };
-        let bytes = usize::from(u16::from_be_bytes([high, low]));
+        let Some((kind, bytes)) = framing::header(&self.0) else { return Ok(None) };
         if kind > REFUSED || bytes > MOST_CONTENT {
             return Err(Malformed);
         }
-        if self.0.len() < HEADER_BYTES + bytes {
-            return Ok(None);
-        }
-        self.0.advance(HEADER_BYTES);
-        Frame::of(kind, self.0.split_to(bytes).freeze()).ok_or(Malformed).map(Some)
+        let Some(content) = framing::take_content(&mut self.0, bytes) else { return Ok(None) };
+        Frame::of(kind, content).ok_or(Malformed).map(Some)
     }
 }
 
@@ -129,9 +121,7 @@ impl Frame {
 
     /// Puts it behind what there is. Data have no more than 16 KiB.
     pub fn put(&self, into: &mut BytesMut) {
-        let begins = into.len();
-        into.put_bytes(0, HEADER_BYTES);
-        into[begins] = match self {
+        framing::put(into, MOST_CONTENT, |into| match self {
             Frame::Data { position, data } => {
                 into.put_u64(*position);
                 into.put_slice(data);
@@ -157,20 +147,17 @@ impl Frame {
                 into.put_u8(why.code());
                 REFUSED
             }
-        };
-        let bytes = into.len() - begins - HEADER_BYTES;
-        debug_assert!(bytes <= MOST_CONTENT);
-        into[begins + 1..begins + HEADER_BYTES].copy_from_slice(&(bytes as u16).to_be_bytes());
+        });
     }
 }
 
 impl Refusal {
     fn of(code: u8) -> Self {
-        REFUSALS.get(usize::from(code)).copied().unwrap_or(Refusal::Other)
+        framing::meaning(&REFUSALS, code)
     }
 
     fn code(self) -> u8 {
-        REFUSALS.iter().position(|&known| known == self).expect("the list has them all") as u8
+        framing::code(&REFUSALS, self)
     }
 
     /// In words.

@@ -2,6 +2,8 @@
 
 use bytes::BytesMut;
 
+use crate::framing::in_pieces;
+
 use super::frame::Frames;
 use super::model;
 use super::record::{self, FileName};
@@ -21,9 +23,8 @@ pub fn custody_store(bytes: &[u8]) {
 
 /// Reads frames, in pieces of the length that the first byte says.
 pub fn custody_frames(bytes: &[u8]) {
-    let Some((&piece, rest)) = bytes.split_first() else { return };
     let mut frames = Frames::default();
-    for piece in rest.chunks(usize::from(piece).max(1)) {
+    in_pieces(bytes, |piece| {
         frames.push(piece);
         loop {
             match frames.take() {
@@ -33,9 +34,9 @@ pub fn custody_frames(bytes: &[u8]) {
                     again.push(&bytes);
                     assert_eq!(again.take(), Ok(Some(frame)));
                 }
-                Ok(None) => break,
-                Err(_) => return,
+                Ok(None) => break true,
+                Err(_) => break false,
             }
         }
-    }
+    });
 }

@@ -34,8 +34,9 @@ mod stream;
 mod test_disk;
 mod usage;
 
+pub use crate::framing::Malformed;
 pub use folder::StoreError;
-pub use frame::{Frame, Frames, Malformed, Refusal};
+pub use frame::{Frame, Frames, Refusal};
 pub(crate) use relay::{Bounds, Relay, Routes};
 pub use sink::{Piece, Sink, SinkStream};
 pub use source::{Source, SourceError};

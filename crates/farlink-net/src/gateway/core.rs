@@ -213,9 +213,9 @@ impl Opening {
         if first.is_empty()
             && let Ok(Ok(())) = tokio::time::timeout(FIRST_DATA, tcp.readable()).await
             && let Ok(Some(data)) = tunnel::read_frame(&tcp)
-            && data.len() > super::frame::HEADER_BYTES
+            && data.len() > crate::framing::HEADER_BYTES
         {
-            core.metrics.sent_bytes_total.add((data.len() - super::frame::HEADER_BYTES) as u64);
+            core.metrics.sent_bytes_total.add((data.len() - crate::framing::HEADER_BYTES) as u64);
             asked.unsplit(data);
         }
         core.metrics.sent_bytes_total.add(first.len() as u64);

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::framing::{self, HEADER_BYTES, Malformed};
+
 use super::destination::{Destination, Host};
 
 /// A frame of a connection between gateways. `[T1]`
@@ -55,12 +57,6 @@ pub enum Refusal {
     Full,
 }
 
-/// A frame that cannot be. `[T10]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
-
-/// Kind and length.
-pub(super) const HEADER_BYTES: usize = 3;
 /// Most content of a frame.
 pub(super) const MOST_CONTENT: usize = 16 * 1024;
 
@@ -111,11 +107,10 @@ impl Frames {
                 self.data_left -= bytes;
                 return Ok((bytes > 0).then(|| Frame::Data(self.buffer.split_to(bytes).freeze())));
             }
-            let [kind, high, low, ..] = self.buffer[..] else {
+            let Some((kind, bytes)) = framing::header(&self.buffer) else {
                 self.free();
                 return Ok(None);
             };
-            let bytes = usize::from(u16::from_be_bytes([high, low]));
             if kind > RESET || bytes > MOST_CONTENT {
                 return Err(Malformed);
             }
@@ -124,11 +119,8 @@ impl Frames {
                 self.data_left = bytes;
                 continue;
             }
-            if self.buffer.len() < HEADER_BYTES + bytes {
-                return Ok(None);
-            }
-            self.buffer.advance(HEADER_BYTES);
-            return Frame::of(kind, self.buffer.split_to(bytes).freeze()).map(Some);
+            let Some(content) = framing::take_content(&mut self.buffer, bytes) else { return Ok(None) };
+            return Frame::of(kind, content).map(Some);
         }
     }
 
@@ -160,9 +152,7 @@ impl Frame {
 
     /// Puts it behind what there is. Data are no longer than [`MOST_CONTENT`].
     pub fn put(&self, into: &mut BytesMut) {
-        let begins = into.len();
-        into.put_bytes(0, HEADER_BYTES);
-        into[begins] = match self {
+        framing::put(into, MOST_CONTENT, |into| match self {
             Frame::Data(data) => {
                 into.put_slice(data);
                 DATA
@@ -178,10 +168,7 @@ impl Frame {
             }
             Frame::End => END,
             Frame::Reset => RESET,
-        };
-        let bytes = into.len() - begins - HEADER_BYTES;
-        debug_assert!(bytes <= MOST_CONTENT);
-        into[begins + 1..begins + HEADER_BYTES].copy_from_slice(&(bytes as u16).to_be_bytes());
+        });
     }
 
     /// It alone.
@@ -254,11 +241,11 @@ pub(super) fn put_destination(destination: &Destination, into: &mut BytesMut) {
 
 impl Refusal {
     fn of(code: u8) -> Self {
-        REFUSALS.get(usize::from(code)).copied().unwrap_or(Refusal::Other)
+        framing::meaning(&REFUSALS, code)
     }
 
     fn code(self) -> u8 {
-        REFUSALS.iter().position(|&known| known == self).expect("the list has them all") as u8
+        framing::code(&REFUSALS, self)
     }
 
     /// In words.

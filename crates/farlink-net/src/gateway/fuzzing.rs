@@ -4,6 +4,8 @@ use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use crate::framing::in_pieces;
+
 use super::config::{Config, Protocol};
 use super::destination::{Destination, Host};
 use super::frame::Frames;
@@ -12,9 +14,8 @@ use super::socks;
 
 /// Reads frames, in pieces of the length that the first byte says.
 pub fn gateway_frames(bytes: &[u8]) {
-    let Some((&piece, rest)) = bytes.split_first() else { return };
     let mut frames = Frames::default();
-    for piece in rest.chunks(usize::from(piece).max(1)) {
+    in_pieces(bytes, |piece| {
         frames.push(piece);
         loop {
             match frames.take() {
@@ -24,11 +25,11 @@ pub fn gateway_frames(bytes: &[u8]) {
                     assert_eq!(again.take(), Ok(Some(frame)));
                     assert!(again.is_at_boundary());
                 }
-                Ok(None) => break,
-                Err(_) => return,
+                Ok(None) => break true,
+                Err(_) => break false,
             }
         }
-    }
+    });
 }
 
 /// Reads messages: each that is there is whole, and comes back. So do the bytes as one.

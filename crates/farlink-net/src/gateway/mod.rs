@@ -42,13 +42,14 @@ mod transparent;
 mod tunnel;
 mod udp;
 
+pub use crate::framing::Malformed;
 pub use allow::{AllowList, Entry, NoEntry};
 pub use check::{Verdict, check};
 pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Protocol, Rule, Treatment};
 pub use custody::{Custody, Route};
 pub use destination::{Destination, Host, NoDestination};
 pub use error::GatewayError;
-pub use frame::{Frame, Frames, Malformed, Open, Refusal};
+pub use frame::{Frame, Frames, Open, Refusal};
 pub use metrics::{Count, Metrics};
 pub use passwords::Passwords;
 pub use service::{Control, Event, run};

@@ -11,9 +11,10 @@ use tokio::io::{AsyncRead, AsyncWriteExt, Interest, ReadBuf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use crate::framing::HEADER_BYTES;
 use crate::io::Connection;
 
-use super::frame::{Frame, Frames, HEADER_BYTES, MOST_CONTENT, Refusal, fill_data_header};
+use super::frame::{Frame, Frames, MOST_CONTENT, Refusal, fill_data_header};
 use super::metrics::Metrics;
 
 /// How a connection ended.
