@@ -49,6 +49,13 @@ impl RoundTrip {
         let variation = (4.0 * self.variation).max(self.smoothed * LEAST_VARIATION).max(LEAST_MARGIN_S);
         self.smoothed().map(|smoothed| smoothed + Time::from_secs_f64(variation) + self.margin)
     }
+
+    /// How long after one probe of a silent path the next one follows: an eighth of a timeout, or 50 ms if that is sooner, but not
+    /// sooner than a sixteenth. `[C20]`
+    pub(super) fn probe_interval(timeout: Time) -> Time {
+        let part = |n| Time::from_ps(timeout.as_ps() / n);
+        part(8).min(part(16).max(Time::from_millis(50)))
+    }
 }
 
 /// The timeout exceeds the round trip by at least this fraction, and by a least time, so that one more packet in a queue does not

@@ -43,6 +43,8 @@ pub(in super::super) struct Sender<D> {
     opening: Opening,
     /// When the last segment arrived, or when something was first sent.
     silent_since: Time,
+    /// When the link was last said to be up again.
+    up_since: Time,
     /// Earliest time of the next segment while the peer is silent.
     probe: Time,
     /// When a peer with a closed window is probed again, because the announcement of new room may be lost.
@@ -64,7 +66,7 @@ pub(in super::super) struct Sender<D> {
 }
 
 instants! {
-    Sender<D>: flight, opening, silent_since, probe, ask, copies, forward, spare_copies, length, reordering;
+    Sender<D>: flight, opening, silent_since, up_since, probe, ask, copies, forward, spare_copies, length, reordering;
     ticks: latest_echo;
     fixed: unsent, unsent_bytes, room_bytes, is_closing, is_end_sent, first, next, window_end, round_trip, is_link_down, is_silent,
     is_full, account
@@ -121,8 +123,6 @@ impl Copies {
 
 /// Number of timeouts of silence after which the path counts as down, and segments only probe it.
 const SILENT_TIMEOUTS: u64 = 3;
-/// Number of segments per timeout while the peer is silent. `[C20]`
-const PROBES_PER_TIMEOUT: u64 = 8;
 
 impl<D: Payload> Sender<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
@@ -140,6 +140,7 @@ impl<D: Payload> Sender<D> {
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, longest: config.longest_repetition() },
             silent_since: Time::ZERO,
+            up_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
             forward: Forward::new(config),
@@ -240,7 +241,7 @@ impl<D: Payload> Sender<D> {
     /// Delays the next segment while the peer is silent.
     fn note_probe(&mut self, now: Time) {
         if let Some(timeout) = self.round_trip.timeout() {
-            self.probe = now + Time::from_ps(timeout.as_ps() / PROBES_PER_TIMEOUT);
+            self.probe = now + RoundTrip::probe_interval(timeout);
         }
     }
 
@@ -401,7 +402,8 @@ impl<D: Payload> Sender<D> {
                     spare_copies.measure(0, overtaken.once);
                 }
                 let is_waiting = !self.flight.is_empty() || self.forward.is_awaited();
-                self.is_silent = is_waiting && now.since(self.silent_since) > timeout.times(SILENT_TIMEOUTS);
+                let silent_since = self.silent_since.max(self.up_since);
+                self.is_silent = is_waiting && now.since(silent_since) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
                 // Without any answer so far, only the start of the stream is retransmitted, at increasing intervals.
@@ -420,6 +422,7 @@ impl<D: Payload> Sender<D> {
             // Segments that may have been lost in the outage are retransmitted now.
             self.probe = now;
             self.is_silent = false;
+            self.up_since = now;
             self.forward.on_link_up();
         }
     }

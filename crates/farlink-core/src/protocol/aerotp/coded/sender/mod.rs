@@ -57,6 +57,8 @@ pub(in super::super) struct Sender<D> {
     opening: Opening,
     /// When the last segment arrived, or the wait for one began.
     silent_since: Time,
+    /// When the link was last said to be up again.
+    up_since: Time,
     /// Earliest time of the next segment while the peer is silent.
     probe: Time,
     /// When to ask the peer for a report, if no other segment would bring one.
@@ -79,7 +81,7 @@ pub(in super::super) struct Sender<D> {
 }
 
 instants! {
-    Sender<D>: waiting_since, blocks, forward, by_time, report_due, opening, silent_since, probe, ask, reordering, length, outcomes;
+    Sender<D>: waiting_since, blocks, forward, by_time, report_due, opening, silent_since, up_since, probe, ask, reordering, length, outcomes;
     ticks: latest_echo, sent_times;
     fixed: unsent, unsent_bytes, room_bytes, is_closing, has_end, expired, owed, first, next, window_end, round_trip, arrived,
     is_link_down, is_silent, is_full, loss, shape, account
@@ -121,8 +123,6 @@ struct Transmission {
 
 instants! { Transmission: ; ticks: sent; fixed: start, payload_bytes }
 
-/// Number of segments per timeout while the peer is silent.
-const PROBES_PER_TIMEOUT: u64 = 8;
 /// Least number of blocks that the receiver's buffer holds.
 const LEAST_BLOCKS: u64 = 4;
 
@@ -152,6 +152,7 @@ impl<D: Payload> Sender<D> {
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, first: wait, longest: config.longest_repetition() },
             silent_since: Time::ZERO,
+            up_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
             reordering: Reordering::default(),
@@ -281,7 +282,7 @@ impl<D: Payload> Sender<D> {
 
     /// Delays the next segment while the peer is silent.
     fn note_probe(&mut self, now: Time) {
-        self.probe = now + Time::from_ps(self.patience().as_ps() / PROBES_PER_TIMEOUT);
+        self.probe = now + RoundTrip::probe_interval(self.patience());
     }
 
     fn block(&mut self, start: u64) -> Option<&mut Outbound> {
