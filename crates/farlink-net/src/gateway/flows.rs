@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::config::Treatment;
 use super::destination::Destination;
-use crate::seal::PublicKey;
+use crate::seal::{PublicKey, random};
 
 /// Clients and destinations of datagrams.
 #[derive(Debug, Default)]
@@ -20,19 +20,28 @@ pub(super) struct Flows(Mutex<Tables>);
 
 #[derive(Debug, Default)]
 struct Tables {
-    next: u32,
+    next: Number,
     clients: HashMap<u32, Client>,
     of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
     /// Clients whose datagrams go in connections, by the listener's address and their own, and what takes these.
-    streams: HashMap<(SocketAddr, SocketAddr), (Streamed, mpsc::Sender<Bytes>)>,
+    streams: HashMap<(SocketAddr, SocketAddr), Stream>,
     /// How many flows each peer has in connections.
     slots: HashMap<PublicKey, usize>,
     /// What waits for the destinations of each peer's flows.
-    destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
+    destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Bytes>)>>,
 }
 
-/// A datagram of a flow, and where the other gateway was when it sent it.
-type Arrived = (SocketAddr, Bytes);
+/// The number of the next flow. The first one is drawn: late replies to a gateway that has begun anew find no flow.
+#[derive(Debug)]
+struct Number(u32);
+
+impl Default for Number {
+    fn default() -> Self {
+        let mut bytes = [0; 4];
+        random::fill(&mut bytes);
+        Number(u32::from_ne_bytes(bytes))
+    }
+}
 
 /// Datagrams that wait while the destination of a flow is resolved.
 const WAITING: usize = 64;
@@ -63,6 +72,17 @@ impl PartialEq for Streamed {
             && self.socket.ptr_eq(&other.socket)
     }
 }
+
+/// What takes the datagrams of a client, and since when.
+#[derive(Debug)]
+struct Stream {
+    flow: Streamed,
+    queue: mpsc::Sender<Bytes>,
+    began: Instant,
+}
+
+/// A connection that ends at once, as one whose destination is not allowed, is followed by no other one for so long.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A place of a peer's flow, as long as it lives.
 #[derive(Debug)]
@@ -99,8 +119,8 @@ impl Flows {
         if !tables.has_room(most) {
             return None;
         }
-        let flow = tables.next;
-        tables.next = flow.wrapping_add(1);
+        let flow = tables.next.0;
+        tables.next.0 = flow.wrapping_add(1);
         tables.clients.insert(flow, Client { socket: Arc::downgrade(socket), address, to, used, idle });
         if let Some(before) = tables.of_clients.insert((at, address), flow) {
             tables.clients.remove(&before);
@@ -119,7 +139,8 @@ impl Flows {
     ) -> Option<()> {
         let tables = &mut *self.lock();
         match tables.streams.get(&at) {
-            Some((known, queue)) if *known == flow && !queue.is_closed() => return queue.try_send(data).ok(),
+            Some(known) if known.flow == flow && !known.queue.is_closed() => return known.queue.try_send(data).ok(),
+            Some(known) if known.flow == flow && known.began.elapsed() < AGAIN => return None,
             // What took them has ended, or the configuration is another one.
             Some(_) => drop(tables.streams.remove(&at)),
             None => {}
@@ -129,7 +150,7 @@ impl Flows {
         }
         let queue = begin()?;
         queue.try_send(data).ok()?;
-        tables.streams.insert(at, (flow, queue));
+        tables.streams.insert(at, Stream { flow, queue, began: Instant::now() });
         Some(())
     }
 
@@ -151,21 +172,21 @@ impl Flows {
         &self,
         peer: PublicKey,
         (flow, destination): (u32, &Destination),
-        arrived: Arrived,
+        data: Bytes,
         most: usize,
-    ) -> Option<Option<mpsc::Receiver<Arrived>>> {
+    ) -> Option<Option<mpsc::Receiver<Bytes>>> {
         let tables = &mut *self.lock();
         let slots = tables.slots.get(&peer).copied().unwrap_or(0);
         let destinations = tables.destinations.entry(peer).or_default();
         match destinations.get(&flow) {
-            Some((known, queue)) if known == destination => return queue.try_send(arrived).is_ok().then_some(None),
+            Some((known, queue)) if known == destination => return queue.try_send(data).is_ok().then_some(None),
             // The peer has begun anew, or has another configuration: who carries the old flow ends with its queue.
             Some(_) => {}
             None if destinations.len() + slots >= most => return None,
             None => {}
         }
         let (queue, waiting) = mpsc::channel(WAITING);
-        queue.try_send(arrived).ok()?;
+        queue.try_send(data).ok()?;
         destinations.insert(flow, (destination.clone(), queue));
         Some(Some(waiting))
     }
@@ -202,7 +223,7 @@ impl Tables {
         let now = Instant::now();
         clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
         of_clients.retain(|_, flow| clients.contains_key(flow));
-        streams.retain(|_, (_, queue)| !queue.is_closed());
+        streams.retain(|_, stream| !stream.queue.is_closed());
         clients.len() + streams.len() < most
     }
 }
@@ -225,7 +246,7 @@ mod tests {
     #[test]
     fn a_flow_with_another_destination_is_another_flow() {
         let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
-        let arrived = || (SocketAddr::from(([192, 0, 2, 1], 1)), Bytes::from_static(b"data"));
+        let arrived = || Bytes::from_static(b"data");
         let [one, other] = ["192.0.2.9:53", "192.0.2.9:514"].map(|text| text.parse::<Destination>().unwrap());
         let to = |destination| flows.to_destination(peer, (0, destination), arrived(), 1);
         let mut first = to(&one).unwrap().unwrap();
@@ -244,7 +265,7 @@ mod tests {
     #[test]
     fn each_peer_has_places_of_its_own() {
         let (flows, destination) = (Flows::default(), "192.0.2.9:53".parse::<Destination>().unwrap());
-        let arrived = || (SocketAddr::from(([192, 0, 2, 1], 1)), Bytes::from_static(b"data"));
+        let arrived = || Bytes::from_static(b"data");
         let to = |peer, flow| flows.to_destination(PublicKey::new([peer; 32]), (flow, &destination), arrived(), 2);
         let kept = [0, 1].map(|flow| to(7, flow).unwrap().unwrap());
         assert!(to(7, 2).is_none(), "it has two");

@@ -80,14 +80,14 @@ pub(super) async fn take(core: Arc<Core>) {
         let mut data = arrived.data;
         let taken = match (data.try_get_u8(), data.try_get_u32()) {
             (Ok(TO_CLIENT), Ok(flow)) => core.flows.to_client(&arrived.peer, flow, &data),
-            (Ok(TO_DESTINATION), Ok(flow)) => to_destination(&core, arrived.peer, arrived.route.remote, flow, data),
+            (Ok(TO_DESTINATION), Ok(flow)) => to_destination(&core, arrived.peer, flow, data),
             _ => None,
         };
         core.metrics.count_received(taken.is_some());
     }
 }
 
-fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, mut data: Bytes) -> Option<()> {
+fn to_destination(core: &Arc<Core>, peer: PublicKey, flow: u32, mut data: Bytes) -> Option<()> {
     let destination = take_destination(&mut data)?;
     let config = core.config();
     let allow = config.peer_of_key(&peer)?.1.allow.clone();
@@ -97,7 +97,7 @@ fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, 
         return None;
     }
     let most = config.limits.udp_clients as usize;
-    let waiting = core.flows.to_destination(peer, (flow, &destination), (at, data), most)?;
+    let waiting = core.flows.to_destination(peer, (flow, &destination), data, most)?;
     if let Some(waiting) = waiting {
         let core = core.clone();
         tokio::spawn(async move {
@@ -115,7 +115,7 @@ async fn carry(
     flow: u32,
     destination: &Destination,
     allow: &AllowList,
-    mut waiting: mpsc::Receiver<(SocketAddr, Bytes)>,
+    mut waiting: mpsc::Receiver<Bytes>,
 ) -> Option<()> {
     let within = Duration::from_secs_f64(core.config().limits.connect_s);
     let resolved = timeout(within, far::resolve(destination, allow)).await.ok();
@@ -138,8 +138,6 @@ async fn carry(
     socket.connect(address).await.ok()?;
     // No datagram of the session is as long as a packet: what does not fit into one would not go on.
     let mut buffer = vec![0; usize::from(core.config().packets.packet_bytes)].into_boxed_slice();
-    // Where the other gateway was when it last sent something.
-    let mut at = None;
     loop {
         let next = async {
             tokio::select! {
@@ -149,17 +147,13 @@ async fn carry(
                     datagram.put_u8(TO_CLIENT);
                     datagram.put_u32(flow);
                     datagram.put_slice(&buffer[..bytes]);
-                    let sent = at.and_then(|at| core.endpoint.send_datagram(&peer, at, PORT, datagram.freeze()).ok());
-                    core.metrics.count_sent(sent.is_some());
+                    core.metrics.count_sent(core.endpoint.answer_datagram(&peer, PORT, datagram.freeze()));
                     None
                 }
             }
         };
         match timeout(FAR_IDLE, next).await {
-            Ok(Some(Some((from, data)))) => {
-                at = Some(from);
-                drop(socket.send(&data).await);
-            }
+            Ok(Some(Some(data))) => drop(socket.send(&data).await),
             Ok(None) => {}
             Err(_) | Ok(Some(None)) => return None,
         }

@@ -31,6 +31,19 @@ impl Endpoint {
         Ok(())
     }
 
+    /// As [`send_datagram`](Self::send_datagram), but only over a session that there is with the peer
+    /// ([`Mux::answer_datagram`](crate::mux::Mux::answer_datagram)). Returns whether it was taken.
+    pub fn answer_datagram(&self, peer: &PublicKey, port: u16, data: Bytes) -> bool {
+        let mut state = self.shared.lock();
+        if !state.mux.answer_datagram(peer, &self.connection, (port, data)) {
+            return false;
+        }
+        state.has_datagrams = true;
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        true
+    }
+
     /// The longest datagram that may be sent to a peer at present, bytes: some 900 in the first round trip, some 1,100 after it, and
     /// as much as the longest packet that is found to pass.
     pub fn longest_datagram(&self, peer: &PublicKey, address: SocketAddr) -> usize {

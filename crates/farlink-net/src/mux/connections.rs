@@ -409,6 +409,11 @@ impl Connections {
         self.rates.bytes_per_ms()
     }
 
+    /// The common rate, if something waits for it.
+    pub(super) fn contended_bits_per_s(&self) -> Option<f64> {
+        self.rates.contended_bits_per_s()
+    }
+
     /// The next event.
     pub(super) fn poll_event(&mut self) -> Option<(Place, Event)> {
         while let Some(port) = self.agenda.telling() {

@@ -57,6 +57,23 @@ impl Mux {
         Ok(())
     }
 
+    /// As [`send_datagram`](Self::send_datagram), but only over a session that there is with the peer, wherever that leads: the one from which
+    /// something has come last. So nobody who says that a peer is elsewhere makes this host begin a session there. `[Y8]`
+    ///
+    /// Returns whether it was taken.
+    pub fn answer_datagram(&mut self, peer: &PublicKey, config: &AerotpConfig, (port, data): (u16, Bytes)) -> bool {
+        let sessions = self.sessions.values_mut().filter(|session| session.peer == *peer);
+        let Some(session) = sessions.max_by_key(|session| session.last_opened) else { return false };
+        if data.len() > session.longest_datagram() {
+            return false;
+        }
+        let id = session.own_id;
+        session.connections.send_datagram(config, port, data);
+        self.with_datagrams.insert(id);
+        self.touch(id);
+        true
+    }
+
     /// Datagrams to a port are kept for [`poll_datagram`](Self::poll_datagram).
     pub fn listen_datagrams(&mut self, port: u16) {
         self.datagram_ports.insert(port);

@@ -387,6 +387,27 @@ impl Mux {
         Ok(ConnectionId { session, place })
     }
 
+    /// Opens a session with a peer that nothing needs yet, or asks whether the peer still has the one that there is. Asked for again before
+    /// [`idle`](MuxConfig::idle) has passed, the session stays. `[Y27]`
+    ///
+    /// Returns whether the peer has answered since this was asked for last.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn keep_session(&mut self, now: Time, peer: &PublicKey, route: Route) -> Result<bool, OpenError> {
+        let id = self.session_with(now, peer, route)?;
+        let session = self.sessions.get_mut(&id).expect("it was just found");
+        let has_answered = session.ask(now);
+        self.touch(id);
+        Ok(has_answered)
+    }
+
+    /// The rate of the connections with a peer at an address in bit/s, if some of them wait for it.
+    pub fn contended_bits_per_s(&self, peer: &PublicKey, route: &Route) -> Option<f64> {
+        let session = self.sessions.get(&self.known_session(peer, route)?)?;
+        session.connections.contended_bits_per_s()
+    }
+
     /// The session with a peer at an address, or a new one.
     fn session_with(&mut self, now: Time, peer: &PublicKey, route: Route) -> Result<u32, OpenError> {
         let session = match self.known_session(peer, &route) {

@@ -155,6 +155,12 @@ impl Rates {
         (bits_per_s / 8e3) as u64
     }
 
+    /// The rates for which somebody waits, together.
+    pub(super) fn contended_bits_per_s(&self) -> Option<f64> {
+        let contended = self.rates.iter().filter(|turns| !turns.waiting.is_empty());
+        contended.filter_map(|turns| turns.rate.bits_per_s()).reduce(|sum, rate| sum + rate)
+    }
+
     /// Nobody can send any more now: only for those that want to, what is missed meanwhile is caught up with. `[P20]`
     pub(super) fn rest(&mut self) {
         for turns in &mut self.rates {

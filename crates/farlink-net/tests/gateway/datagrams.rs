@@ -168,3 +168,35 @@ fn new_rules_hold_for_clients_that_are_known() {
     std::thread::sleep(Duration::from_millis(2600));
     assert_ne!(sent(b"five"), third);
 }
+
+/// A flow that the other gateway ends at once is not begun anew for each datagram, which would take the ports of the session from others.
+#[test]
+fn a_flow_that_is_refused_is_not_asked_for_with_each_datagram() {
+    let (hosts, server, client) = (Hosts::new(), udp_socket(), udp_socket());
+    let text = format!("keys = \"far\"\nlisten = \"127.0.0.1:0\"\n[peer.near]\n{METRICS}");
+    let far = Running::start(&hosts.write("far.toml", &text));
+    let near = hosts.near(&far, &with_mode(server.local_addr().unwrap(), "\"reliable\""));
+    let began = Instant::now();
+    for _ in 0..300 {
+        client.send_to(b"x", near.clients[0]).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (refused, most) = (metric(&far, "not_allowed_total"), 2 + began.elapsed().as_secs());
+    assert!((1..=most).contains(&refused), "{refused}");
+}
+
+/// Datagrams have no end that could be waited for: a gateway that drains ends its flows.
+#[test]
+fn flows_of_datagrams_keep_no_gateway_from_ending() {
+    for is_near in [true, false] {
+        let (hosts, server, client) = (Hosts::new(), udp_socket(), udp_socket());
+        let far = hosts.far("[\"127.0.0.1:*\"]");
+        let listeners =
+            with_mode(server.local_addr().unwrap(), "\"reliable\"").replace("idle_s = 2.0", "idle_s = 60.0");
+        let near = hosts.near(&far, &listeners);
+        client.send_to(b"x", near.clients[0]).unwrap();
+        server.recv_from(&mut [0; 10]).unwrap();
+        let took = if is_near { near.drain() } else { far.drain() };
+        assert!(took < Duration::from_secs(10), "near: {is_near}, {took:?}");
+    }
+}

@@ -221,3 +221,26 @@ fn recorded_datagrams_deliver_nothing() {
         }
     }
 }
+
+/// Answers go where the session leads, and begin none: who says that a peer is elsewhere does not send them there.
+#[test]
+fn answers_begin_no_session() {
+    let mut net = listening(0.0, 1);
+    net.hosts[0].listen_datagrams(7);
+    let asker = net.hosts[0].public_key();
+    let answer = |net: &mut Net, data: &'static [u8]| {
+        net.hosts[1].answer_datagram(&asker, &config(), (7, Bytes::from_static(data)))
+    };
+    assert!(!answer(&mut net, b"nobody has asked"));
+    assert_eq!(net.hosts[1].sessions(), 0);
+    net.send_datagram(b"from here").unwrap();
+    net.run_for(1);
+    net.addresses[0] = address(7);
+    net.send_datagram(b"and from there").unwrap();
+    net.run_for(1);
+    assert!(answer(&mut net, b"answer"));
+    assert!(!answer(&mut net, &[0; 5000]), "no packet can hold it");
+    net.run_for(1);
+    assert_eq!(net.hosts[0].poll_datagram().unwrap().data, &b"answer"[..]);
+    assert_eq!(net.hosts[1].sessions(), 1);
+}
