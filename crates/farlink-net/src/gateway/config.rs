@@ -193,13 +193,6 @@ impl Rule {
         if is_for_udp && mode == Mode::Datagram {
             // Said here, as they would do nothing.
             let remedy = "give mode = \"unreliable\", a connection of its own, or leave it out";
-            if self.class != USUAL_CLASS {
-                return Some((
-                    "class",
-                    format!("all datagrams without a connection have class {USUAL_CLASS}"),
-                    remedy.into(),
-                ));
-            }
             if self.deadline_s.is_some() {
                 return Some(("deadline_s", "datagrams without a connection have none".into(), remedy.into()));
             }
@@ -259,7 +252,7 @@ impl Default for Limits {
 }
 
 /// Unmarked traffic (`docs/design/header-translation.md`).
-pub(super) const USUAL_CLASS: u8 = 6;
+pub(super) use crate::mux::USUAL_CLASS;
 /// By default outages of a quarter of an hour end nothing.
 const USUAL_PATIENCE_S: f64 = 900.0;
 
@@ -575,7 +568,7 @@ impl Config {
                 let has_none = mode == Mode::Datagram;
                 Treatment {
                     rule: Some(index),
-                    class: if has_none { USUAL_CLASS } else { rule.class },
+                    class: rule.class,
                     deadline: rule.deadline_s.filter(|_| !has_none).map(Duration::from_secs_f64),
                     mode,
                 }

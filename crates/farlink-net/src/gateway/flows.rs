@@ -28,8 +28,11 @@ struct Tables {
     /// How many flows each peer has in connections.
     slots: HashMap<PublicKey, usize>,
     /// What waits for the destinations of each peer's flows.
-    destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Bytes>)>>,
+    destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
+
+/// A datagram of a flow, and its class.
+type Arrived = (u8, Bytes);
 
 /// The number of the next flow. The first one is drawn: late replies to a gateway that has begun anew find no flow.
 #[derive(Debug)]
@@ -172,21 +175,21 @@ impl Flows {
         &self,
         peer: PublicKey,
         (flow, destination): (u32, &Destination),
-        data: Bytes,
+        arrived: Arrived,
         most: usize,
-    ) -> Option<Option<mpsc::Receiver<Bytes>>> {
+    ) -> Option<Option<mpsc::Receiver<Arrived>>> {
         let tables = &mut *self.lock();
         let slots = tables.slots.get(&peer).copied().unwrap_or(0);
         let destinations = tables.destinations.entry(peer).or_default();
         match destinations.get(&flow) {
-            Some((known, queue)) if known == destination => return queue.try_send(data).is_ok().then_some(None),
+            Some((known, queue)) if known == destination => return queue.try_send(arrived).is_ok().then_some(None),
             // The peer has begun anew, or has another configuration: who carries the old flow ends with its queue.
             Some(_) => {}
             None if destinations.len() + slots >= most => return None,
             None => {}
         }
         let (queue, waiting) = mpsc::channel(WAITING);
-        queue.try_send(data).ok()?;
+        queue.try_send(arrived).ok()?;
         destinations.insert(flow, (destination.clone(), queue));
         Some(Some(waiting))
     }
@@ -246,7 +249,7 @@ mod tests {
     #[test]
     fn a_flow_with_another_destination_is_another_flow() {
         let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
-        let arrived = || Bytes::from_static(b"data");
+        let arrived = || (6, Bytes::from_static(b"data"));
         let [one, other] = ["192.0.2.9:53", "192.0.2.9:514"].map(|text| text.parse::<Destination>().unwrap());
         let to = |destination| flows.to_destination(peer, (0, destination), arrived(), 1);
         let mut first = to(&one).unwrap().unwrap();
@@ -265,7 +268,7 @@ mod tests {
     #[test]
     fn each_peer_has_places_of_its_own() {
         let (flows, destination) = (Flows::default(), "192.0.2.9:53".parse::<Destination>().unwrap());
-        let arrived = || Bytes::from_static(b"data");
+        let arrived = || (6, Bytes::from_static(b"data"));
         let to = |peer, flow| flows.to_destination(PublicKey::new([peer; 32]), (flow, &destination), arrived(), 2);
         let kept = [0, 1].map(|flow| to(7, flow).unwrap().unwrap());
         assert!(to(7, 2).is_none(), "it has two");

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::seal::PublicKey;
 
 use super::allow::AllowList;
-use super::config::{Listener, ListenerKind, Mode, Protocol};
+use super::config::{Listener, ListenerKind, Mode, Protocol, USUAL_CLASS};
 use super::core::Core;
 use super::destination::Destination;
 use super::far;
@@ -24,6 +24,8 @@ use super::modes::PORT;
 
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
+/// The direction has the low bits of its byte, the class the others, so that the usual one is 0 there.
+const CLASS_SHIFT: u32 = 4;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
 const FAR_IDLE: Duration = Duration::from_secs(120);
 
@@ -67,11 +69,11 @@ fn send_on(
     }
     let flow = core.flows.of_client(socket, client, peer.key, idle, config.limits.udp_clients as usize)?;
     let mut datagram = BytesMut::with_capacity(data.len() + 300);
-    datagram.put_u8(TO_DESTINATION);
+    datagram.put_u8(TO_DESTINATION | (treatment.class ^ USUAL_CLASS) << CLASS_SHIFT);
     datagram.put_u32(flow);
     put_destination(destination, &mut datagram);
     datagram.put_slice(data);
-    core.endpoint.send_datagram(&peer.key, peer.address?, PORT, datagram.freeze()).ok()
+    core.endpoint.send_datagram_in_class(&peer.key, peer.address?, (treatment.class, PORT), datagram.freeze()).ok()
 }
 
 /// Takes the datagrams of other gateways until the socket fails.
@@ -80,14 +82,23 @@ pub(super) async fn take(core: Arc<Core>) {
         let mut data = arrived.data;
         let taken = match (data.try_get_u8(), data.try_get_u32()) {
             (Ok(TO_CLIENT), Ok(flow)) => core.flows.to_client(&arrived.peer, flow, &data),
-            (Ok(TO_DESTINATION), Ok(flow)) => to_destination(&core, arrived.peer, flow, data),
+            (Ok(first), Ok(flow)) => match class_to_destination(first) {
+                Some(class) => to_destination(&core, arrived.peer, (flow, class), data),
+                None => None,
+            },
             _ => None,
         };
         core.metrics.count_received(taken.is_some());
     }
 }
 
-fn to_destination(core: &Arc<Core>, peer: PublicKey, flow: u32, mut data: Bytes) -> Option<()> {
+/// The class of a datagram to a destination, by its first byte. `[T11]`
+fn class_to_destination(first: u8) -> Option<u8> {
+    let class = first >> CLASS_SHIFT ^ USUAL_CLASS;
+    (first & ((1 << CLASS_SHIFT) - 1) == TO_DESTINATION && class <= 7).then_some(class)
+}
+
+fn to_destination(core: &Arc<Core>, peer: PublicKey, (flow, class): (u32, u8), mut data: Bytes) -> Option<()> {
     let destination = take_destination(&mut data)?;
     let config = core.config();
     let allow = config.peer_of_key(&peer)?.1.allow.clone();
@@ -97,7 +108,7 @@ fn to_destination(core: &Arc<Core>, peer: PublicKey, flow: u32, mut data: Bytes)
         return None;
     }
     let most = config.limits.udp_clients as usize;
-    let waiting = core.flows.to_destination(peer, (flow, &destination), data, most)?;
+    let waiting = core.flows.to_destination(peer, (flow, &destination), (class, data), most)?;
     if let Some(waiting) = waiting {
         let core = core.clone();
         tokio::spawn(async move {
@@ -115,7 +126,7 @@ async fn carry(
     flow: u32,
     destination: &Destination,
     allow: &AllowList,
-    mut waiting: mpsc::Receiver<Bytes>,
+    mut waiting: mpsc::Receiver<(u8, Bytes)>,
 ) -> Option<()> {
     let within = Duration::from_secs_f64(core.config().limits.connect_s);
     let resolved = timeout(within, far::resolve(destination, allow)).await.ok();
@@ -138,6 +149,8 @@ async fn carry(
     socket.connect(address).await.ok()?;
     // No datagram of the session is as long as a packet: what does not fit into one would not go on.
     let mut buffer = vec![0; usize::from(core.config().packets.packet_bytes)].into_boxed_slice();
+    // Replies have the class of what came last.
+    let mut class = USUAL_CLASS;
     loop {
         let next = async {
             tokio::select! {
@@ -147,15 +160,34 @@ async fn carry(
                     datagram.put_u8(TO_CLIENT);
                     datagram.put_u32(flow);
                     datagram.put_slice(&buffer[..bytes]);
-                    core.metrics.count_sent(core.endpoint.answer_datagram(&peer, PORT, datagram.freeze()));
+                    core.metrics.count_sent(core.endpoint.answer_datagram(&peer, (class, PORT), datagram.freeze()));
                     None
                 }
             }
         };
         match timeout(FAR_IDLE, next).await {
-            Ok(Some(Some(data))) => drop(socket.send(&data).await),
+            Ok(Some(Some((of_client, data)))) => {
+                class = of_client;
+                drop(socket.send(&data).await);
+            }
             Ok(None) => {}
             Err(_) | Ok(Some(None)) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_has_direction_and_class() {
+        for class in 0..8 {
+            assert_eq!(class_to_destination(TO_DESTINATION | (class ^ USUAL_CLASS) << CLASS_SHIFT), Some(class));
+        }
+        assert_eq!(class_to_destination(0), Some(USUAL_CLASS), "as gateways say it that know no classes");
+        for other in [TO_CLIENT, 2, 0x0f, 0x80, 0xff] {
+            assert_eq!(class_to_destination(other), None, "{other}");
         }
     }
 }

@@ -48,6 +48,7 @@ use crate::seal::{PresharedKey, PublicKey, StaticKey};
 pub use counters::{CounterStore, MemoryCounters};
 pub use datagram_queue::Datagram;
 pub use datagrams::DatagramError;
+pub(crate) use rates::USUAL_CLASS;
 pub use route::Route;
 
 use counters::Counters;

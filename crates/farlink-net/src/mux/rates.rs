@@ -24,12 +24,13 @@ pub(super) struct Rates {
 }
 
 /// Of connections and datagrams to which nobody has given another one. `[Y25]`
-const USUAL_CLASS: u8 = 6;
+pub(crate) const USUAL_CLASS: u8 = 6;
 
 /// Who wants to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    Datagrams,
+    /// Those of a class.
+    Datagrams(u8),
     Connection(Place),
 }
 
@@ -93,7 +94,10 @@ impl Rates {
     }
 
     fn class_of(&self, turn: Turn) -> u8 {
-        self.classes.get(&turn).copied().unwrap_or(USUAL_CLASS)
+        match turn {
+            Turn::Datagrams(class) => class,
+            Turn::Connection(_) => self.classes.get(&turn).copied().unwrap_or(USUAL_CLASS),
+        }
     }
 
     /// The class of somebody from now on.

@@ -216,11 +216,6 @@ fn wrong_configurations_are_refused() {
             "protocol = \"udp\"",
         ),
         (
-            &format!("{peer}{udp}[[rule]]\ndestination = \"*:53\"\nprotocol = \"udp\"\nclass = 2"),
-            "rule[0].class: all datagrams without a connection have class 6",
-            "mode = \"unreliable\"",
-        ),
-        (
             &format!("{peer}{udp}[[rule]]\ndestination = \"*:53\"\nmode = \"datagram\"\ndeadline_s = 1"),
             "rule[0].deadline_s: datagrams without a connection have none",
             "mode = \"unreliable\"",
