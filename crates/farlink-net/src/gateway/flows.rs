@@ -1,7 +1,7 @@
 //! Who sends datagrams through a gateway, and where replies go.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::config::Treatment;
 use super::destination::Destination;
+use super::requests::client_of;
 use crate::seal::{PublicKey, random};
 
 /// Clients and destinations of datagrams.
@@ -27,6 +28,8 @@ struct Tables {
     streams: HashMap<(SocketAddr, SocketAddr), Stream>,
     /// How many flows each peer has in connections.
     slots: HashMap<PublicKey, usize>,
+    /// When places were last looked for because all were taken.
+    looked: Option<Instant>,
     /// What waits for the destinations of each peer's flows.
     destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
@@ -87,6 +90,9 @@ struct Stream {
 /// A connection that ends at once, as one whose destination is not allowed, is followed by no other one for so long.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// When all places are taken, one is looked for so often: each look costs time, and a flood brings more clients than that.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// A place of a peer's flow, as long as it lives.
 #[derive(Debug)]
 pub(super) struct Slot<'a> {
@@ -119,7 +125,7 @@ impl Flows {
             client.used = used;
             return Some(flow);
         }
-        if !tables.has_room(most) {
+        if !tables.make_room(address, most) {
             return None;
         }
         let flow = tables.next.0;
@@ -148,7 +154,7 @@ impl Flows {
             Some(_) => drop(tables.streams.remove(&at)),
             None => {}
         }
-        if !tables.has_room(most) {
+        if !tables.make_room(at.1, most) {
             return None;
         }
         let queue = begin()?;
@@ -217,17 +223,51 @@ impl Flows {
 }
 
 impl Tables {
-    /// Whether there is room for one more client, once those are forgotten that are gone.
-    fn has_room(&mut self, most: usize) -> bool {
-        let Tables { clients, of_clients, streams, .. } = self;
-        if clients.len() + streams.len() < most {
+    fn has_room(&self, most: usize) -> bool {
+        self.clients.len() + self.streams.len() < most
+    }
+
+    /// Makes room for one more flow of a client, if there is none: first those go that are gone, then one of the address with most of
+    /// them, unless that is its own.
+    fn make_room(&mut self, client: SocketAddr, most: usize) -> bool {
+        if self.has_room(most) {
             return true;
         }
         let now = Instant::now();
-        clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
-        of_clients.retain(|_, flow| clients.contains_key(flow));
-        streams.retain(|_, stream| !stream.queue.is_closed());
-        clients.len() + streams.len() < most
+        if self.looked.is_some_and(|at| now - at < LOOK) {
+            return false;
+        }
+        self.looked = Some(now);
+        self.clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
+        self.streams.retain(|_, stream| !stream.queue.is_closed());
+        if !self.has_room(most) {
+            self.end_one_of_most(client);
+        }
+        self.of_clients.retain(|_, flow| self.clients.contains_key(flow));
+        self.has_room(most)
+    }
+
+    /// Ends the oldest flow of the address with most of them, unless a new one of this client would be as many there.
+    fn end_one_of_most(&mut self, client: SocketAddr) {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        let addresses = self.clients.values().map(|it| it.address).chain(self.streams.keys().map(|at| at.1));
+        addresses.for_each(|address| *counts.entry(client_of(address.ip())).or_default() += 1);
+        let own = counts.get(&client_of(client.ip())).copied().unwrap_or(0);
+        let Some((&greedy, _)) = counts.iter().max_by_key(|(_, count)| **count).filter(|(_, count)| **count > own + 1)
+        else {
+            return;
+        };
+        let is_theirs = |address: SocketAddr| client_of(address.ip()) == greedy;
+        let clients = self.clients.iter().filter(|(_, it)| is_theirs(it.address));
+        let streams = self.streams.iter().filter(|(at, _)| is_theirs(at.1));
+        let silent = clients.min_by_key(|(_, it)| it.used).map(|(&flow, _)| flow);
+        match silent {
+            Some(flow) => drop(self.clients.remove(&flow)),
+            None => {
+                let oldest = streams.min_by_key(|(_, it)| it.began).map(|(&at, _)| at);
+                oldest.map(|at| self.streams.remove(&at));
+            }
+        }
     }
 }
 
@@ -276,6 +316,27 @@ mod tests {
         drop(kept);
         flows.forget(PublicKey::new([7; 32]), 0);
         assert!(to(7, 2).is_some());
+    }
+
+    /// A client that takes all places keeps none that has fewer from having one.
+    #[tokio::test]
+    async fn the_client_with_most_flows_gives_way() {
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
+        let flow = |host: u8, port: u16| {
+            std::thread::sleep(2 * LOOK);
+            let address = SocketAddr::from(([192, 0, 2, host], port));
+            flows.of_client(&socket, address, peer, Duration::from_secs(600), 4)
+        };
+        let first = [1, 2, 3, 4].map(|port| flow(1, port).unwrap());
+        assert_eq!(flow(1, 1), Some(first[0]), "used again");
+        assert_eq!(flow(1, 5), None);
+        let other = flow(2, 1).unwrap();
+        assert_eq!([3, 4, 1].map(|port| flow(1, port)), [2, 3, 0].map(|n| Some(first[n])));
+        assert_eq!((flow(1, 2), flow(2, 1)), (None, Some(other)), "the one that was silent for longest has gone");
+        assert!(flow(2, 2).is_some());
+        assert_eq!(flow(2, 3), None, "as many as the first one has");
+        assert_eq!(flows.lock().of_clients.len(), 4);
     }
 
     /// Replies go to a client until nothing has come or gone for as long as it may.

@@ -91,7 +91,7 @@ fn place_of(client: IpAddr, own: &BTreeMap<u64, oneshot::Sender<()>>) -> Option<
 }
 
 /// Who has an IPv6 address has its network of 64 bits.
-fn client_of(address: IpAddr) -> IpAddr {
+pub(super) fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
         v4 => v4,
