@@ -34,8 +34,14 @@ struct Tables {
     destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
 
-/// A datagram of a flow, and its class.
-type Arrived = (u8, Bytes);
+/// A datagram of a flow.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) class: u8,
+    /// The mark of its packet (DSCP).
+    pub(super) mark: u8,
+    pub(super) data: Bytes,
+}
 
 /// The number of the next flow. The first one is drawn: late replies to a gateway that has begun anew find no flow.
 #[derive(Debug)]
@@ -289,14 +295,14 @@ mod tests {
     #[test]
     fn a_flow_with_another_destination_is_another_flow() {
         let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
-        let arrived = || (6, Bytes::from_static(b"data"));
+        let arrived = || Arrived { class: 6, mark: 0, data: Bytes::from_static(b"data") };
         let [one, other] = ["192.0.2.9:53", "192.0.2.9:514"].map(|text| text.parse::<Destination>().unwrap());
         let to = |destination| flows.to_destination(peer, (0, destination), arrived(), 1);
         let mut first = to(&one).unwrap().unwrap();
         assert!(to(&one).unwrap().is_none(), "somebody carries it");
         let mut second = to(&other).unwrap().unwrap();
         assert!(first.try_recv().is_ok() && first.try_recv().is_ok());
-        assert!(first.try_recv() == Err(mpsc::error::TryRecvError::Disconnected), "its queue has ended");
+        assert!(matches!(first.try_recv(), Err(mpsc::error::TryRecvError::Disconnected)), "its queue has ended");
         flows.forget(peer, 0);
         assert!(to(&other).unwrap().is_none() && second.try_recv().is_ok(), "the new one stays");
         drop(second);
@@ -308,7 +314,7 @@ mod tests {
     #[test]
     fn each_peer_has_places_of_its_own() {
         let (flows, destination) = (Flows::default(), "192.0.2.9:53".parse::<Destination>().unwrap());
-        let arrived = || (6, Bytes::from_static(b"data"));
+        let arrived = || Arrived { class: 6, mark: 0, data: Bytes::from_static(b"data") };
         let to = |peer, flow| flows.to_destination(PublicKey::new([peer; 32]), (flow, &destination), arrived(), 2);
         let kept = [0, 1].map(|flow| to(7, flow).unwrap().unwrap());
         assert!(to(7, 2).is_none(), "it has two");

@@ -15,15 +15,17 @@ use super::allow::AllowList;
 use super::config::{Listener, ListenerKind, Mode, Protocol, USUAL_CLASS};
 use super::core::Core;
 use super::destination::Destination;
-use super::far;
-use super::flows::Streamed;
+use super::flows::{Arrived, Streamed};
 use super::frame::{Refusal, put_destination, take_destination};
 use super::message_flows;
 use super::messages::LONGEST_DATAGRAM;
 use super::modes::PORT;
+use super::{dscp, far};
 
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
+/// As to a destination, with the mark of the packet behind it.
+const TO_DESTINATION_MARKED: u8 = 2;
 /// The direction has the low bits of its byte, the class the others, so that the usual one is 0 there.
 const CLASS_SHIFT: u32 = 4;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
@@ -33,13 +35,18 @@ const FAR_IDLE: Duration = Duration::from_secs(120);
 pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<UdpSocket>) {
     let ListenerKind::Udp { destination, idle } = &listener.kind else { return };
     let mut buffer = vec![0; LONGEST_DATAGRAM].into_boxed_slice();
+    let trusts_marks = core.config().trust_dscp;
+    if trusts_marks {
+        dscp::want_marks(&socket);
+    }
     loop {
-        let Ok((bytes, client)) = socket.recv_from(&mut buffer).await else {
+        let Ok((bytes, client, mark)) = dscp::receive(&socket, &mut buffer).await else {
             // As of a client that is gone; of a socket that is broken, each call would fail.
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         };
-        let sent = send_on(&core, &listener, destination, *idle, &socket, client, &buffer[..bytes]);
+        let from = (client, if trusts_marks { mark } else { 0 });
+        let sent = send_on(&core, &listener, destination, *idle, &socket, from, &buffer[..bytes]);
         core.metrics.count_sent(sent.is_some());
     }
 }
@@ -50,7 +57,7 @@ fn send_on(
     destination: &Destination,
     idle: Duration,
     socket: &Arc<UdpSocket>,
-    client: SocketAddr,
+    (client, mark): (SocketAddr, u8),
     data: &[u8],
 ) -> Option<()> {
     let config = core.config();
@@ -69,11 +76,16 @@ fn send_on(
     }
     let flow = core.flows.of_client(socket, client, peer.key, idle, config.limits.udp_clients as usize)?;
     let mut datagram = BytesMut::with_capacity(data.len() + 300);
-    datagram.put_u8(TO_DESTINATION | (treatment.class ^ USUAL_CLASS) << CLASS_SHIFT);
+    let class = if treatment.rule.is_none() { dscp::class_of(mark) } else { treatment.class };
+    let direction = if mark == 0 { TO_DESTINATION } else { TO_DESTINATION_MARKED };
+    datagram.put_u8(direction | (class ^ USUAL_CLASS) << CLASS_SHIFT);
     datagram.put_u32(flow);
     put_destination(destination, &mut datagram);
+    if mark != 0 {
+        datagram.put_u8(mark);
+    }
     datagram.put_slice(data);
-    core.endpoint.send_datagram_in_class(&peer.key, peer.address?, (treatment.class, PORT), datagram.freeze()).ok()
+    core.endpoint.send_datagram_in_class(&peer.key, peer.address?, (class, PORT), datagram.freeze()).ok()
 }
 
 /// Takes the datagrams of other gateways until the socket fails.
@@ -82,24 +94,24 @@ pub(super) async fn take(core: Arc<Core>) {
         let mut data = arrived.data;
         let taken = match (data.try_get_u8(), data.try_get_u32()) {
             (Ok(TO_CLIENT), Ok(flow)) => core.flows.to_client(&arrived.peer, flow, &data),
-            (Ok(first), Ok(flow)) => match class_to_destination(first) {
-                Some(class) => to_destination(&core, arrived.peer, (flow, class), data),
-                None => None,
-            },
+            (Ok(first), Ok(flow)) => to_destination(&core, arrived.peer, flow, first, data),
             _ => None,
         };
         core.metrics.count_received(taken.is_some());
     }
 }
 
-/// The class of a datagram to a destination, by its first byte. `[T11]`
-fn class_to_destination(first: u8) -> Option<u8> {
-    let class = first >> CLASS_SHIFT ^ USUAL_CLASS;
-    (first & ((1 << CLASS_SHIFT) - 1) == TO_DESTINATION && class <= 7).then_some(class)
+/// The class of a datagram to a destination, and whether its mark is there, by its first byte. `[T11]`
+fn class_to_destination(first: u8) -> Option<(u8, bool)> {
+    let (direction, class) = (first & ((1 << CLASS_SHIFT) - 1), first >> CLASS_SHIFT ^ USUAL_CLASS);
+    let is_one = matches!(direction, TO_DESTINATION | TO_DESTINATION_MARKED) && class <= 7;
+    is_one.then_some((class, direction == TO_DESTINATION_MARKED))
 }
 
-fn to_destination(core: &Arc<Core>, peer: PublicKey, (flow, class): (u32, u8), mut data: Bytes) -> Option<()> {
+fn to_destination(core: &Arc<Core>, peer: PublicKey, flow: u32, first: u8, mut data: Bytes) -> Option<()> {
+    let (class, is_marked) = class_to_destination(first)?;
     let destination = take_destination(&mut data)?;
+    let mark = if is_marked { data.try_get_u8().ok()? & 0x3f } else { 0 };
     let config = core.config();
     let allow = config.peer_of_key(&peer)?.1.allow.clone();
     // What is not allowed takes no place of others, and what no longer is ends here.
@@ -108,7 +120,7 @@ fn to_destination(core: &Arc<Core>, peer: PublicKey, (flow, class): (u32, u8), m
         return None;
     }
     let most = config.limits.udp_clients as usize;
-    let waiting = core.flows.to_destination(peer, (flow, &destination), (class, data), most)?;
+    let waiting = core.flows.to_destination(peer, (flow, &destination), Arrived { class, mark, data }, most)?;
     if let Some(waiting) = waiting {
         let core = core.clone();
         tokio::spawn(async move {
@@ -126,7 +138,7 @@ async fn carry(
     flow: u32,
     destination: &Destination,
     allow: &AllowList,
-    mut waiting: mpsc::Receiver<(u8, Bytes)>,
+    mut waiting: mpsc::Receiver<Arrived>,
 ) -> Option<()> {
     let within = Duration::from_secs_f64(core.config().limits.connect_s);
     let resolved = timeout(within, far::resolve(destination, allow)).await.ok();
@@ -150,7 +162,7 @@ async fn carry(
     // No datagram of the session is as long as a packet: what does not fit into one would not go on.
     let mut buffer = vec![0; usize::from(core.config().packets.packet_bytes)].into_boxed_slice();
     // Replies have the class of what came last.
-    let mut class = USUAL_CLASS;
+    let (mut class, mut marked) = (USUAL_CLASS, 0);
     loop {
         let next = async {
             tokio::select! {
@@ -166,9 +178,13 @@ async fn carry(
             }
         };
         match timeout(FAR_IDLE, next).await {
-            Ok(Some(Some((of_client, data)))) => {
-                class = of_client;
-                drop(socket.send(&data).await);
+            Ok(Some(Some(arrived))) => {
+                class = arrived.class;
+                if arrived.mark != marked && core.config().trust_dscp {
+                    let _ = dscp::mark(&socket, address.is_ipv4(), arrived.mark);
+                    marked = arrived.mark;
+                }
+                drop(socket.send(&arrived.data).await);
             }
             Ok(None) => {}
             Err(_) | Ok(Some(None)) => return None,
@@ -183,10 +199,13 @@ mod tests {
     #[test]
     fn the_first_byte_has_direction_and_class() {
         for class in 0..8 {
-            assert_eq!(class_to_destination(TO_DESTINATION | (class ^ USUAL_CLASS) << CLASS_SHIFT), Some(class));
+            for (direction, is_marked) in [(TO_DESTINATION, false), (TO_DESTINATION_MARKED, true)] {
+                let first = direction | (class ^ USUAL_CLASS) << CLASS_SHIFT;
+                assert_eq!(class_to_destination(first), Some((class, is_marked)));
+            }
         }
-        assert_eq!(class_to_destination(0), Some(USUAL_CLASS), "as gateways say it that know no classes");
-        for other in [TO_CLIENT, 2, 0x0f, 0x80, 0xff] {
+        assert_eq!(class_to_destination(0), Some((USUAL_CLASS, false)), "as gateways say it that know no classes");
+        for other in [TO_CLIENT, 3, 0x0f, 0x80, 0xff] {
             assert_eq!(class_to_destination(other), None, "{other}");
         }
     }
