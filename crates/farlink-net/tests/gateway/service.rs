@@ -89,6 +89,23 @@ fn connections_are_bounded() {
     }
 }
 
+/// A gateway opens its sessions when it starts, or where that costs too much, for the first client.
+#[test]
+fn sessions_are_opened_before_clients_come_unless_a_peer_is_not_to_be_ready() {
+    for is_ready in [true, false] {
+        let hosts = Hosts::new();
+        let far = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        far.set_read_timeout(Some(if is_ready { WITHIN } else { Duration::from_millis(1500) })).unwrap();
+        let at = far.local_addr().unwrap();
+        let text = format!("keys = \"near\"\n[peer.far]\naddress = \"{at}\"\nready = {is_ready}\n{}", forward(at));
+        let near = Running::start(&hosts.write("near.toml", &text));
+        assert_eq!(far.recv(&mut [0; 2000]).is_ok(), is_ready);
+        let _client = connect(near.clients[0]);
+        far.set_read_timeout(Some(WITHIN)).unwrap();
+        far.recv(&mut [0; 2000]).unwrap();
+    }
+}
+
 /// Connections that are opened as fast as they come leave the link to the one that is there.
 #[test]
 fn a_storm_of_connections_leaves_the_link_to_those_that_are_there() {
