@@ -93,7 +93,7 @@ def downloaded(pair: Pair, way: str) -> dict[str, Any]:
 
 
 def requested(pair: Pair, way: str) -> dict[str, Any]:
-    """How long small requests take, each a connection of its own; the first one is that of gateways that have run for a second."""
+    """How long small requests take, each a connection of its own; the first one is that of gateways a second old."""
     found = {}
     # A request of its usual 90 bytes, and one of 1 kB, are answered with 1 kB.
     for name, body in (("get", ()), ("post", ("--data-binary", "x" * REQUEST_BYTES))):

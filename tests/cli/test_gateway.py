@@ -303,8 +303,11 @@ def test_marks_of_clients_choose_classes_and_arrive(hosts, start, namespaces):
         serving.communicate()
 
 
-# The number of the family among the blocks of the guide; addresses of the client, of the router towards it, and of a server behind the hub.
-BEHIND = {"IPv4": (0, "10.1.0.9/16", "10.1.0.1/16", "192.0.2.80"), "IPv6": (1, "2001:db8:1::9/64", "2001:db8:1::1/64", "2001:db8:2::80")}
+# The number of the family among the blocks of the guide; addresses of the client, of the router towards it, and of a server.
+BEHIND = {
+    "IPv4": (0, "10.1.0.9/16", "10.1.0.1/16", "192.0.2.80"),
+    "IPv6": (1, "2001:db8:1::9/64", "2001:db8:1::1/64", "2001:db8:2::80"),
+}
 
 
 @pytest.mark.parametrize("family", BEHIND)
@@ -332,9 +335,7 @@ def test_clients_behind_a_router_need_no_settings(hosts, start, namespaces, fami
         host, nobody = (f"[{served}]", "[2001:db8:2::81]") if family == "IPv6" else (served, "192.0.2.81")
         try:
             (hosts / "page").write_bytes(b"x" * 300_000)
-            (hosts / "hub.toml").write_text(
-                f'keys = "hub"\nlisten = "10.98.7.2:0"\n[peer.office]\nallow = ["{host}:8000"]\n'
-            )
+            (hosts / "hub.toml").write_text(f'keys = "hub"\nlisten = "10.98.7.2:0"\n[peer.office]\nallow = ["{host}:8000"]\n')
             _, [sessions] = start("hub.toml", namespace=far)
             transparent = [block for block in blocks("toml") if "[[transparent]]" in block][number]
             (hosts / "office.toml").write_text(f'keys = "office"\n[peer.hub]\naddress = "{sessions}"\n{transparent}')
