@@ -100,7 +100,7 @@ def curl(*arguments: str, namespace: str = "") -> bytes:
 
 
 def test_the_guide(farlink, hosts, start, server):
-    hub, office, passwords, _, udp, custody = blocks("toml")
+    hub, office, passwords, _, _, udp, custody = blocks("toml")
     # The machine of the test stands for both, and for the destination.
     port = server.rpartition(":")[2]
     hub = hub.replace("192.0.2.1:47470", "127.0.0.1:0").replace('"10.7.0.0/16:22"', f'"10.7.0.0/16:22", "127.0.0.1:{port}"')
@@ -303,37 +303,49 @@ def test_marks_of_clients_choose_classes_and_arrive(hosts, start, namespaces):
         serving.communicate()
 
 
-def test_clients_behind_a_router_need_no_settings(hosts, start, namespaces):
+# The number of the family among the blocks of the guide; addresses of the client, of the router towards it, and of a server.
+BEHIND = {
+    "IPv4": (0, "10.1.0.9/16", "10.1.0.1/16", "192.0.2.80"),
+    "IPv6": (1, "2001:db8:1::9/64", "2001:db8:1::1/64", "2001:db8:2::80"),
+}
+
+
+@pytest.mark.parametrize("family", BEHIND)
+def test_clients_behind_a_router_need_no_settings(hosts, start, namespaces, family):
     """The rules of the guide, typed: curl of a third network gets its bytes, from an address that only the hub knows."""
     near, far = namespaces
+    number, inner, router, served = BEHIND[family]
     client = f"farlink-client-{os.getpid()}"
     if shutil.which("nft") is None or subprocess.run([*within(near), "nft", "list", "tables"], check=False).returncode:
         pytest.skip("nftables is not here")
     with named(client):
         join(near, client, "10.1.0.1/16", "10.1.0.9/16", ("lan", "wire"))
-        ip("-n", client, "route", "add", "default", "via", "10.1.0.1")
-        ip("-n", far, "address", "add", "192.0.2.80/32", "dev", "lo")
-        [rules] = blocks("nft")
-        (hosts / "tproxy.nft").write_text(rules)
-        [typed] = [block for block in blocks("console") if "tproxy.nft" in block]
+        if family == "IPv6":
+            ip("-n", near, "address", "add", router, "dev", "lan", "nodad")
+            ip("-n", client, "address", "add", inner, "dev", "wire", "nodad")
+        ip("-n", client, "route", "add", "default", "via", router.partition("/")[0])
+        ip("-n", far, "address", "add", served, "dev", "lo")
+        typed = [block for block in blocks("console") if ".nft" in block][number]
+        for name, rules in zip(("tproxy.nft", "tproxy6.nft"), blocks("nft"), strict=True):
+            (hosts / name).write_text(rules)
         for line in typed.splitlines():
             subprocess.run([*within(near), *line.removeprefix("office$ ").split()], cwd=hosts, check=True)
-        program = [sys.executable, "-m", "http.server", "--bind", "192.0.2.80", "8000"]
+        program = [sys.executable, "-m", "http.server", "--bind", served, "8000"]
         server = subprocess.Popen([*within(far), *program], cwd=hosts, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        host, nobody = (f"[{served}]", "[2001:db8:2::81]") if family == "IPv6" else (served, "192.0.2.81")
         try:
             (hosts / "page").write_bytes(b"x" * 300_000)
-            (hosts / "hub.toml").write_text(
-                'keys = "hub"\nlisten = "10.98.7.2:0"\n[peer.office]\nallow = ["192.0.2.80:8000"]\n'
-            )
+            (hosts / "hub.toml").write_text(f'keys = "hub"\nlisten = "10.98.7.2:0"\n[peer.office]\nallow = ["{host}:8000"]\n')
             _, [sessions] = start("hub.toml", namespace=far)
-            [transparent] = [block for block in blocks("toml") if "[[transparent]]" in block]
+            transparent = [block for block in blocks("toml") if "[[transparent]]" in block][number]
             (hosts / "office.toml").write_text(f'keys = "office"\n[peer.hub]\naddress = "{sessions}"\n{transparent}')
             start("office.toml", namespace=near)
             inside = ("--retry", "20", "--retry-delay", "1", "--retry-all-errors")
-            assert curl(*inside, "http://192.0.2.80:8000/page", namespace=client) == b"x" * 300_000
+            assert curl(*inside, f"http://{host}:8000/page", namespace=client) == b"x" * 300_000
             # What the hub does not allow, and the listener itself, are accepted and reset.
-            for nowhere in ("192.0.2.81:8000", "10.1.0.1:3129"):
-                done = run_curl(f"http://{nowhere}/", namespace=client)
+            itself = router.partition("/")[0]
+            for nowhere in (f"{nobody}:8000", f"[{itself}]:3129" if family == "IPv6" else f"{itself}:3129"):
+                done = run_curl("-g", f"http://{nowhere}/", namespace=client)
                 assert done.returncode in (7, 55, 56), done.stderr  # by when curl notices
         finally:
             server.kill()

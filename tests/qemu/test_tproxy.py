@@ -44,12 +44,12 @@ echo "arrived after $(cut -d " " -f 1 /proc/uptime) s"
 def test_a_client_behind_a_router_gets_its_bytes_with_the_kernel_of_debian(hosts):  # noqa: F811
     if (reason := guest.missing()) is not None:
         pytest.skip(f"no guest: {reason}")
-    [rules] = blocks("nft")
+    rules, _ = blocks("nft")
     (hosts / "tproxy.nft").write_text(rules)
     [typed] = [block for block in blocks("console") if "tproxy.nft" in block]
     (hosts / "page").write_bytes(bytes(range(256)) * 800)
     (hosts / "hub.toml").write_text('keys = "hub"\nlisten = "10.98.7.2:47470"\n[peer.office]\nallow = ["192.0.2.80:8000"]\n')
-    [transparent] = [block for block in blocks("toml") if "[[transparent]]" in block]
+    transparent, _ = [block for block in blocks("toml") if "[[transparent]]" in block]
     (hosts / "office.toml").write_text(f'keys = "office"\n[peer.hub]\naddress = "10.98.7.2:47470"\n{transparent}')
 
     script = SCRIPT.format(rules=typed.replace("office$ ", ""), farlink=f"{sys.executable} -m farlink.cli")

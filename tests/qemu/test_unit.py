@@ -66,7 +66,7 @@ def test_gateways_run_as_units_of_systemd(hosts):  # noqa: F811
     (hosts / "hub.toml").write_text(
         keys.format("hub") + 'listen = "127.0.0.1:47470"\n[peer.office]\nallow = ["127.0.0.1:8000"]\n'
     )
-    [transparent] = [block for block in blocks("toml") if "[[transparent]]" in block]
+    transparent, _ = [block for block in blocks("toml") if "[[transparent]]" in block]
     forward = '[[forward]]\nlisten = "127.0.0.1:8001"\ndestination = "127.0.0.1:8000"\n'
     (hosts / "office.toml").write_text(
         keys.format("office") + f'[peer.hub]\naddress = "127.0.0.1:47470"\n{forward}{transparent}'

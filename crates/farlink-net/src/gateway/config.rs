@@ -59,6 +59,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// What it may reach through this gateway.
     pub allow: AllowList,
+    /// Whether a session with it is kept open when nobody uses it, if this gateway opens sessions to it.
+    pub ready: bool,
 }
 
 /// Where clients are served.
@@ -191,13 +193,6 @@ impl Rule {
         if is_for_udp && mode == Mode::Datagram {
             // Said here, as they would do nothing.
             let remedy = "give mode = \"unreliable\", a connection of its own, or leave it out";
-            if self.class != USUAL_CLASS {
-                return Some((
-                    "class",
-                    format!("all datagrams without a connection have class {USUAL_CLASS}"),
-                    remedy.into(),
-                ));
-            }
             if self.deadline_s.is_some() {
                 return Some(("deadline_s", "datagrams without a connection have none".into(), remedy.into()));
             }
@@ -257,7 +252,7 @@ impl Default for Limits {
 }
 
 /// Unmarked traffic (`docs/design/header-translation.md`).
-pub(super) const USUAL_CLASS: u8 = 6;
+pub(super) use crate::mux::USUAL_CLASS;
 /// By default outages of a quarter of an hour end nothing.
 const USUAL_PATIENCE_S: f64 = 900.0;
 
@@ -318,6 +313,8 @@ struct RawPeer {
     address: Option<SocketAddr>,
     #[serde(default)]
     allow: Vec<String>,
+    #[serde(default = "usual_ready")]
+    ready: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -361,6 +358,10 @@ struct RawUdp {
 #[serde(deny_unknown_fields)]
 struct RawMetrics {
     listen: SocketAddr,
+}
+
+const fn usual_ready() -> bool {
+    true
 }
 
 const fn usual_patience_s() -> f64 {
@@ -515,8 +516,20 @@ impl Config {
         }
         let mib = self.limits.most_bytes().div_ceil(1 << 20);
         lines.push(format!("up to {} connections, whose data take {mib} MiB at most", self.limits.connections));
+        lines.extend(self.line_of_flows());
         lines.extend(self.custody.iter().flat_map(Custody::lines));
         lines
+    }
+
+    /// Flows of datagrams in connections are no TCP connections, and have a bound of their own.
+    fn line_of_flows(&self) -> Option<String> {
+        let is_in_connections = |it: &Destination| self.treatment(Protocol::Udp, it).mode != Mode::Datagram;
+        let clients = u64::from(self.listeners.iter().filter_map(|it| it.kind.datagrams_to()).any(is_in_connections));
+        let peers = if self.listen.is_some() { self.peers.len() as u64 } else { 0 };
+        let flows = (clients + peers) * u64::from(self.limits.udp_clients);
+        let mib = (flows * self.limits.most_bytes_of_one()).div_ceil(1 << 20);
+        (flows > 0)
+            .then(|| format!("up to {flows} flows of UDP in connections, whose data take {mib} MiB more at most"))
     }
 
     fn names(&self) -> String {
@@ -555,7 +568,7 @@ impl Config {
                 let has_none = mode == Mode::Datagram;
                 Treatment {
                     rule: Some(index),
-                    class: if has_none { USUAL_CLASS } else { rule.class },
+                    class: rule.class,
                     deadline: rule.deadline_s.filter(|_| !has_none).map(Duration::from_secs_f64),
                     mode,
                 }
@@ -589,8 +602,11 @@ impl Limits {
 
     /// Most memory that the data of all connections take, in bytes: under way and unread in both directions, and what is written ahead.
     pub fn most_bytes(&self) -> u64 {
-        let each = 2 * u64::from(self.window_bytes) + crate::io::UNSENT_BYTES + 64 * 1024;
-        u64::from(self.connections) * each
+        u64::from(self.connections) * self.most_bytes_of_one()
+    }
+
+    fn most_bytes_of_one(&self) -> u64 {
+        2 * u64::from(self.window_bytes) + crate::io::UNSENT_BYTES + 64 * 1024
     }
 }
 
@@ -638,7 +654,7 @@ fn peers(
         let allow = AllowList::parse(peer.allow.iter().map(String::as_str))
             .map_err(|error| error.with_place(&format!("peer.{name}.allow")))
             .map_err(|error| GatewayError::config(path, error.what(), error.remedy()))?;
-        peers.insert(name, Peer { key, address: peer.address, allow });
+        peers.insert(name, Peer { key, address: peer.address, allow, ready: peer.ready });
     }
     Ok(peers)
 }

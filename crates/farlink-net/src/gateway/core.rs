@@ -1,17 +1,20 @@
 //! What all tasks of a gateway share.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use farlink_core::protocol::aerotp::AcceptorLimits;
 use farlink_core::units::Count;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::custody::{self, Relay};
+use crate::framing::HEADER_BYTES;
 use crate::io::{Connection, Endpoint};
 use crate::mux::Trust;
 use crate::settings::{own_address, set_patience};
@@ -21,11 +24,16 @@ use super::destination::Destination;
 use super::dscp;
 use super::error::GatewayError;
 use super::flows::Flows;
-use super::frame::{Frame, Open};
+use super::frame::{Frame, MOST_CONTENT, Open};
 use super::metrics::{Metrics, Present};
 use super::modes::{self, MODES, PORT};
+use super::openings::Openings;
+use super::requests::{GivesWay, Request, Requests};
 use super::routes::ConfiguredRoutes;
 use super::tunnel::{self, End, FromPeer};
+
+/// Who asks for metrics at once.
+const MOST_SCRAPES: usize = 16;
 
 /// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
 const FIRST_DATA: Duration = Duration::from_millis(2);
@@ -39,9 +47,12 @@ pub(super) struct Core {
     config: Arc<RwLock<Arc<Config>>>,
     /// Free places of connections.
     places: Arc<Semaphore>,
-    /// Free places of requests of clients.
-    requests: Arc<Semaphore>,
+    /// Clients that have not said where to, and those who ask for metrics.
+    requests: Arc<Requests>,
+    pub(super) scrapes: Arc<Requests>,
+    openings: Openings,
     is_draining: AtomicBool,
+    begins_draining: Notify,
 }
 
 /// A connection between gateways that was not asked for yet.
@@ -95,10 +106,13 @@ impl Core {
             metrics: Metrics::default(),
             flows: Flows::default(),
             places: Arc::new(Semaphore::new(places)),
-            requests: Arc::new(Semaphore::new(requests)),
+            requests: Requests::new(requests),
+            scrapes: Requests::new(MOST_SCRAPES),
+            openings: Openings::default(),
             custody,
             config,
             is_draining: AtomicBool::new(false),
+            begins_draining: Notify::new(),
         })
     }
 
@@ -118,7 +132,16 @@ impl Core {
 
     /// From now on no connection is taken or made.
     pub(super) fn begin_draining(&self) {
-        self.is_draining.store(true, Ordering::Relaxed);
+        self.is_draining.store(true, Ordering::SeqCst);
+        self.begins_draining.notify_waiters();
+    }
+
+    /// Ends when no connection is taken or made any more.
+    pub(super) async fn draining(&self) {
+        let told = self.begins_draining.notified();
+        if !self.is_draining.load(Ordering::SeqCst) {
+            told.await;
+        }
     }
 
     /// Waits until there is no connection.
@@ -133,10 +156,23 @@ impl Core {
         place.filter(|_| !self.is_draining.load(Ordering::Relaxed))
     }
 
-    /// A place for a client that has not yet said where to, if there is one.
-    pub(super) fn request(&self) -> Option<OwnedSemaphorePermit> {
-        let request = self.requests.clone().try_acquire_owned().ok();
-        request.filter(|_| !self.is_draining.load(Ordering::Relaxed))
+    /// A place for a client that has not yet said where to, and what tells that it has to give way to another one.
+    pub(super) fn request(&self, address: IpAddr) -> (Request, GivesWay) {
+        self.requests.begin(address)
+    }
+
+    /// Waits for the turn to open a connection to another gateway, for clients with one destination, or for one that has named its own.
+    pub(super) async fn turn(&self, to: &str, has_named: bool) {
+        let config = self.config();
+        let Some((key, address)) = config.peers.get(to).and_then(|peer| Some((peer.key, peer.address?))) else {
+            return;
+        };
+        let contended = || self.endpoint.contended_bits_per_s(&key, address);
+        if has_named {
+            self.openings.turn_of_named(&key, contended).await;
+        } else {
+            self.openings.turn(&key, contended).await;
+        }
     }
 
     /// The mark of a client's packets, if clients are trusted with it.
@@ -162,6 +198,18 @@ impl Core {
         }
         peer.set_class(treatment.class);
         Some(Opening { peer, destination, treatment, dscp, _place: place })
+    }
+
+    /// What a client sends at once, in a frame; an error if it is gone.
+    pub(super) async fn first_data(&self, tcp: &TcpStream) -> io::Result<BytesMut> {
+        let Ok(ready) = tokio::time::timeout(FIRST_DATA, tcp.readable()).await else { return Ok(BytesMut::new()) };
+        ready?;
+        let frame = tunnel::read_frame(tcp)?.filter(|frame| frame.len() > HEADER_BYTES).unwrap_or_default();
+        if let Some(error) = tcp.take_error()? {
+            return Err(error);
+        }
+        self.metrics.sent_bytes_total.add(frame.len().saturating_sub(HEADER_BYTES) as u64);
+        Ok(frame)
     }
 
     /// What a log says of a destination.
@@ -195,30 +243,36 @@ impl Core {
     }
 }
 
+fn in_frames(data: &[u8]) -> BytesMut {
+    let mut frames = BytesMut::new();
+    for piece in data.chunks(MOST_CONTENT) {
+        Frame::Data(Bytes::copy_from_slice(piece)).put(&mut frames);
+    }
+    frames
+}
+
 impl Opening {
-    fn request(&self) -> bytes::BytesMut {
+    fn request(&self) -> BytesMut {
         let Opening { destination, treatment, dscp, .. } = self;
         Frame::Open(Open { destination: destination.clone(), class: treatment.class, dscp: *dscp }).to_bytes()
     }
 
-    /// Asks for the connection and carries it; `first` was read from TCP already.
-    pub(super) async fn carry(mut self, core: &Core, tcp: TcpStream, first: &[u8]) {
+    /// As [`begin`](Self::begin), with what was read from TCP already, or what comes now.
+    pub(super) async fn carry(self, core: &Core, tcp: TcpStream, first: &[u8]) {
         if tunnel::prepare(&tcp).is_err() {
             return; // the client is gone
         }
+        let frames = if first.is_empty() { core.first_data(&tcp).await } else { Ok(in_frames(first)) };
+        if let Ok(frames) = frames {
+            core.metrics.sent_bytes_total.add(first.len() as u64);
+            self.begin(core, tcp, frames).await;
+        }
+    }
+
+    /// Asks for the connection and carries it; the first data are in frames.
+    pub(super) async fn begin(mut self, core: &Core, tcp: TcpStream, first: BytesMut) {
         let mut asked = self.request();
-        for piece in first.chunks(super::frame::MOST_CONTENT) {
-            Frame::Data(bytes::Bytes::copy_from_slice(piece)).put(&mut asked);
-        }
-        if first.is_empty()
-            && let Ok(Ok(())) = tokio::time::timeout(FIRST_DATA, tcp.readable()).await
-            && let Ok(Some(data)) = tunnel::read_frame(&tcp)
-            && data.len() > crate::framing::HEADER_BYTES
-        {
-            core.metrics.sent_bytes_total.add((data.len() - crate::framing::HEADER_BYTES) as u64);
-            asked.unsplit(data);
-        }
-        core.metrics.sent_bytes_total.add(first.len() as u64);
+        asked.unsplit(first);
         if let Err(error) = self.peer.write_all(&asked).await {
             core.metrics.lost_total.add(1);
             tracing::warn!(%error, "no connection to the other gateway");
@@ -260,11 +314,8 @@ impl Asked {
         if tunnel::prepare(&tcp).is_err() {
             return; // the client is gone
         }
-        for piece in first.chunks(super::frame::MOST_CONTENT) {
-            let data = Frame::Data(bytes::Bytes::copy_from_slice(piece)).to_bytes();
-            if self.from_peer.get_mut().write_all(&data).await.is_err() {
-                return;
-            }
+        if self.from_peer.get_mut().write_all(&in_frames(first)).await.is_err() {
+            return;
         }
         core.metrics.sent_bytes_total.add(first.len() as u64);
         let Asked { from_peer, destination, treatment, _place } = self;

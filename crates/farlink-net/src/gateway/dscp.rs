@@ -1,10 +1,15 @@
-//! Marks of packets of TCP (DSCP, RFC 2474): those of clients choose classes, and are those of the far gateway.
+//! Marks of packets (DSCP, RFC 2474): those of clients choose classes, and are those of the far gateway.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 
 use rustix::net::sockopt;
-use tokio::net::TcpStream;
+#[cfg(target_os = "linux")]
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UdpSocket};
 
 use super::config::USUAL_CLASS;
 
@@ -16,6 +21,42 @@ pub(super) fn of(tcp: &TcpStream) -> u8 {
     let is_v4 = tcp.local_addr().is_ok_and(|at| at.ip().to_canonical().is_ipv4());
     let octet = if is_v4 { sockopt::ip_tos(tcp).map(u32::from) } else { sockopt::ipv6_tclass(tcp) };
     octet.map_or(0, |octet| (octet >> 2) as u8 & 0x3f)
+}
+
+/// Datagrams that arrive at a socket tell their marks from now on.
+#[cfg(target_os = "linux")]
+pub(super) fn want_marks(socket: &UdpSocket) {
+    // One of IPv6 may get those of IPv4 as well.
+    let _ = (sockopt::set_ip_recvtos(socket, true), sockopt::set_ipv6_recvtclass(socket, true));
+}
+
+/// The next datagram: its length, where from, and its mark, which is 0 unless it is [wanted](want_marks).
+#[cfg(target_os = "linux")]
+pub(super) async fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr, u8)> {
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+    let arrived = || {
+        let (mut pieces, mut more) = ([io::IoSliceMut::new(buffer)], nix::cmsg_space!(u8, i32));
+        let arrived =
+            recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut pieces, Some(&mut more), MsgFlags::MSG_DONTWAIT)?;
+        let v4 = || arrived.address?.as_sockaddr_in().map(|it| SocketAddr::V4((*it).into()));
+        let v6 = || arrived.address?.as_sockaddr_in6().map(|it| SocketAddr::V6((*it).into()));
+        let from = v4().or_else(v6).ok_or(io::ErrorKind::InvalidData)?;
+        let octet = arrived.cmsgs()?.find_map(|told| match told {
+            ControlMessageOwned::Ipv4Tos(octet) => Some(octet),
+            ControlMessageOwned::Ipv6TClass(octet) => Some(octet as u8),
+            _ => None,
+        });
+        Ok((arrived.bytes, from, octet.unwrap_or(0) >> 2))
+    };
+    socket.async_io(Interest::READABLE, arrived).await
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn want_marks(_socket: &UdpSocket) {}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) async fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr, u8)> {
+    socket.recv_from(buffer).await.map(|(bytes, from)| (bytes, from, 0))
 }
 
 /// Packets of a socket have this mark from now on.

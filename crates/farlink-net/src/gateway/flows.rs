@@ -1,7 +1,7 @@
 //! Who sends datagrams through a gateway, and where replies go.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::config::Treatment;
 use super::destination::Destination;
-use crate::seal::PublicKey;
+use super::requests::client_of;
+use crate::seal::{PublicKey, random};
 
 /// Clients and destinations of datagrams.
 #[derive(Debug, Default)]
@@ -20,19 +21,39 @@ pub(super) struct Flows(Mutex<Tables>);
 
 #[derive(Debug, Default)]
 struct Tables {
-    next: u32,
+    next: Number,
     clients: HashMap<u32, Client>,
     of_clients: HashMap<(SocketAddr, SocketAddr), u32>,
     /// Clients whose datagrams go in connections, by the listener's address and their own, and what takes these.
-    streams: HashMap<(SocketAddr, SocketAddr), (Streamed, mpsc::Sender<Bytes>)>,
+    streams: HashMap<(SocketAddr, SocketAddr), Stream>,
     /// How many flows each peer has in connections.
     slots: HashMap<PublicKey, usize>,
+    /// When places were last looked for because all were taken.
+    looked: Option<Instant>,
     /// What waits for the destinations of each peer's flows.
     destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
 
-/// A datagram of a flow, and where the other gateway was when it sent it.
-type Arrived = (SocketAddr, Bytes);
+/// A datagram of a flow.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) class: u8,
+    /// The mark of its packet (DSCP).
+    pub(super) mark: u8,
+    pub(super) data: Bytes,
+}
+
+/// The number of the next flow. The first one is drawn: late replies to a gateway that has begun anew find no flow.
+#[derive(Debug)]
+struct Number(u32);
+
+impl Default for Number {
+    fn default() -> Self {
+        let mut bytes = [0; 4];
+        random::fill(&mut bytes);
+        Number(u32::from_ne_bytes(bytes))
+    }
+}
 
 /// Datagrams that wait while the destination of a flow is resolved.
 const WAITING: usize = 64;
@@ -63,6 +84,20 @@ impl PartialEq for Streamed {
             && self.socket.ptr_eq(&other.socket)
     }
 }
+
+/// What takes the datagrams of a client, and since when.
+#[derive(Debug)]
+struct Stream {
+    flow: Streamed,
+    queue: mpsc::Sender<Bytes>,
+    began: Instant,
+}
+
+/// A connection that ends at once, as one whose destination is not allowed, is followed by no other one for so long.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// When all places are taken, one is looked for so often: each look costs time, and a flood brings more clients than that.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// A place of a peer's flow, as long as it lives.
 #[derive(Debug)]
@@ -96,11 +131,11 @@ impl Flows {
             client.used = used;
             return Some(flow);
         }
-        if !tables.has_room(most) {
+        if !tables.make_room(address, most) {
             return None;
         }
-        let flow = tables.next;
-        tables.next = flow.wrapping_add(1);
+        let flow = tables.next.0;
+        tables.next.0 = flow.wrapping_add(1);
         tables.clients.insert(flow, Client { socket: Arc::downgrade(socket), address, to, used, idle });
         if let Some(before) = tables.of_clients.insert((at, address), flow) {
             tables.clients.remove(&before);
@@ -119,17 +154,18 @@ impl Flows {
     ) -> Option<()> {
         let tables = &mut *self.lock();
         match tables.streams.get(&at) {
-            Some((known, queue)) if *known == flow && !queue.is_closed() => return queue.try_send(data).ok(),
+            Some(known) if known.flow == flow && !known.queue.is_closed() => return known.queue.try_send(data).ok(),
+            Some(known) if known.flow == flow && known.began.elapsed() < AGAIN => return None,
             // What took them has ended, or the configuration is another one.
             Some(_) => drop(tables.streams.remove(&at)),
             None => {}
         }
-        if !tables.has_room(most) {
+        if !tables.make_room(at.1, most) {
             return None;
         }
         let queue = begin()?;
         queue.try_send(data).ok()?;
-        tables.streams.insert(at, (flow, queue));
+        tables.streams.insert(at, Stream { flow, queue, began: Instant::now() });
         Some(())
     }
 
@@ -193,17 +229,51 @@ impl Flows {
 }
 
 impl Tables {
-    /// Whether there is room for one more client, once those are forgotten that are gone.
-    fn has_room(&mut self, most: usize) -> bool {
-        let Tables { clients, of_clients, streams, .. } = self;
-        if clients.len() + streams.len() < most {
+    fn has_room(&self, most: usize) -> bool {
+        self.clients.len() + self.streams.len() < most
+    }
+
+    /// Makes room for one more flow of a client, if there is none: first those go that are gone, then one of the address with most of
+    /// them, unless that is its own.
+    fn make_room(&mut self, client: SocketAddr, most: usize) -> bool {
+        if self.has_room(most) {
             return true;
         }
         let now = Instant::now();
-        clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
-        of_clients.retain(|_, flow| clients.contains_key(flow));
-        streams.retain(|_, (_, queue)| !queue.is_closed());
-        clients.len() + streams.len() < most
+        if self.looked.is_some_and(|at| now - at < LOOK) {
+            return false;
+        }
+        self.looked = Some(now);
+        self.clients.retain(|_, client| now - client.used < client.idle && client.socket.strong_count() > 0);
+        self.streams.retain(|_, stream| !stream.queue.is_closed());
+        if !self.has_room(most) {
+            self.end_one_of_most(client);
+        }
+        self.of_clients.retain(|_, flow| self.clients.contains_key(flow));
+        self.has_room(most)
+    }
+
+    /// Ends the oldest flow of the address with most of them, unless a new one of this client would be as many there.
+    fn end_one_of_most(&mut self, client: SocketAddr) {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        let addresses = self.clients.values().map(|it| it.address).chain(self.streams.keys().map(|at| at.1));
+        addresses.for_each(|address| *counts.entry(client_of(address.ip())).or_default() += 1);
+        let own = counts.get(&client_of(client.ip())).copied().unwrap_or(0);
+        let Some((&greedy, _)) = counts.iter().max_by_key(|(_, count)| **count).filter(|(_, count)| **count > own + 1)
+        else {
+            return;
+        };
+        let is_theirs = |address: SocketAddr| client_of(address.ip()) == greedy;
+        let clients = self.clients.iter().filter(|(_, it)| is_theirs(it.address));
+        let streams = self.streams.iter().filter(|(at, _)| is_theirs(at.1));
+        let silent = clients.min_by_key(|(_, it)| it.used).map(|(&flow, _)| flow);
+        match silent {
+            Some(flow) => drop(self.clients.remove(&flow)),
+            None => {
+                let oldest = streams.min_by_key(|(_, it)| it.began).map(|(&at, _)| at);
+                oldest.map(|at| self.streams.remove(&at));
+            }
+        }
     }
 }
 
@@ -225,14 +295,14 @@ mod tests {
     #[test]
     fn a_flow_with_another_destination_is_another_flow() {
         let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
-        let arrived = || (SocketAddr::from(([192, 0, 2, 1], 1)), Bytes::from_static(b"data"));
+        let arrived = || Arrived { class: 6, mark: 0, data: Bytes::from_static(b"data") };
         let [one, other] = ["192.0.2.9:53", "192.0.2.9:514"].map(|text| text.parse::<Destination>().unwrap());
         let to = |destination| flows.to_destination(peer, (0, destination), arrived(), 1);
         let mut first = to(&one).unwrap().unwrap();
         assert!(to(&one).unwrap().is_none(), "somebody carries it");
         let mut second = to(&other).unwrap().unwrap();
         assert!(first.try_recv().is_ok() && first.try_recv().is_ok());
-        assert!(first.try_recv() == Err(mpsc::error::TryRecvError::Disconnected), "its queue has ended");
+        assert!(matches!(first.try_recv(), Err(mpsc::error::TryRecvError::Disconnected)), "its queue has ended");
         flows.forget(peer, 0);
         assert!(to(&other).unwrap().is_none() && second.try_recv().is_ok(), "the new one stays");
         drop(second);
@@ -244,7 +314,7 @@ mod tests {
     #[test]
     fn each_peer_has_places_of_its_own() {
         let (flows, destination) = (Flows::default(), "192.0.2.9:53".parse::<Destination>().unwrap());
-        let arrived = || (SocketAddr::from(([192, 0, 2, 1], 1)), Bytes::from_static(b"data"));
+        let arrived = || Arrived { class: 6, mark: 0, data: Bytes::from_static(b"data") };
         let to = |peer, flow| flows.to_destination(PublicKey::new([peer; 32]), (flow, &destination), arrived(), 2);
         let kept = [0, 1].map(|flow| to(7, flow).unwrap().unwrap());
         assert!(to(7, 2).is_none(), "it has two");
@@ -252,6 +322,27 @@ mod tests {
         drop(kept);
         flows.forget(PublicKey::new([7; 32]), 0);
         assert!(to(7, 2).is_some());
+    }
+
+    /// A client that takes all places keeps none that has fewer from having one.
+    #[tokio::test]
+    async fn the_client_with_most_flows_gives_way() {
+        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let (flows, peer) = (Flows::default(), PublicKey::new([7; 32]));
+        let flow = |host: u8, port: u16| {
+            std::thread::sleep(2 * LOOK);
+            let address = SocketAddr::from(([192, 0, 2, host], port));
+            flows.of_client(&socket, address, peer, Duration::from_secs(600), 4)
+        };
+        let first = [1, 2, 3, 4].map(|port| flow(1, port).unwrap());
+        assert_eq!(flow(1, 1), Some(first[0]), "used again");
+        assert_eq!(flow(1, 5), None);
+        let other = flow(2, 1).unwrap();
+        assert_eq!([3, 4, 1].map(|port| flow(1, port)), [2, 3, 0].map(|n| Some(first[n])));
+        assert_eq!((flow(1, 2), flow(2, 1)), (None, Some(other)), "the one that was silent for longest has gone");
+        assert!(flow(2, 2).is_some());
+        assert_eq!(flow(2, 3), None, "as many as the first one has");
+        assert_eq!(flows.lock().of_clients.len(), 4);
     }
 
     /// Replies go to a client until nothing has come or gone for as long as it may.

@@ -16,12 +16,12 @@ use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::config::Listener;
 use super::core::{Asked, Core, Opening};
 use super::destination::Destination;
 use super::frame::Refusal;
+use super::requests::Request as Place;
 use super::routes;
 
 /// Longest head of a request.
@@ -30,7 +30,7 @@ const MOST_HEAD: usize = 16 * 1024;
 /// What a client is connected to once it knows that it is.
 type Upgrade = (OnUpgrade, Result<Asked, Opening>);
 
-pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: OwnedSemaphorePermit) {
+pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: Place) {
     let upgrade: Mutex<Option<Upgrade>> = Mutex::new(None);
     // What is taken when the request has come, and the mark of the client's packets.
     let request = (Mutex::new(Some(request)), core.dscp_of(&tcp));
@@ -78,7 +78,7 @@ async fn answer(
     core: &Core,
     listener: &Listener,
     mut asked: Request<Incoming>,
-    (request, dscp): &(Mutex<Option<OwnedSemaphorePermit>>, u8),
+    (request, dscp): &(Mutex<Option<Place>>, u8),
 ) -> Result<Upgrade, (StatusCode, String)> {
     if let Some(passwords) = &listener.passwords
         && !credentials(&asked).is_some_and(|(name, password)| passwords.has(&name, &password))
@@ -96,6 +96,7 @@ async fn answer(
         core.metrics.turned_away_total.add(1);
         (StatusCode::SERVICE_UNAVAILABLE, "this gateway has no room for more connections".to_owned())
     })?;
+    core.turn(&listener.to, true).await;
     let opening = core.open(&listener.to, destination, *dscp, place).ok_or_else(gone)?;
     let ready = if listener.wait {
         Ok(opening.ask(core).await.map_err(|why| (status_of(why), why.text().to_owned()))?)
@@ -130,11 +131,11 @@ fn status_of(why: Refusal) -> StatusCode {
 /// Serves the metrics until it is aborted.
 pub(super) async fn serve_metrics(core: Arc<Core>, socket: TcpListener) {
     loop {
-        let Ok((tcp, _)) = socket.accept().await else {
+        let Ok((tcp, from)) = socket.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let Some(request) = core.request() else { continue };
+        let (request, gives_way) = core.scrapes.begin(from.ip());
         let core = core.clone();
         tokio::spawn(async move {
             let service = service_fn(|asked: Request<Incoming>| {
@@ -148,8 +149,14 @@ pub(super) async fn serve_metrics(core: Arc<Core>, socket: TcpListener) {
             });
             let within = Duration::from_secs_f64(core.config().limits.request_s);
             let served = http1(within).serve_connection(TokioIo::new(tcp), service);
-            let _ = tokio::time::timeout(2 * within, served).await;
-            drop(request);
+            let served = async {
+                let _ = tokio::time::timeout(2 * within, served).await;
+                drop(request);
+            };
+            tokio::select! {
+                () = served => {}
+                () = gives_way.wait() => {}
+            }
         });
     }
 }

@@ -48,7 +48,11 @@ pub(super) fn begin(
             let sent = socket.upgrade().and_then(|socket| socket.try_send_to(&data, client).ok());
             core.metrics.count_received(sent.is_some());
         };
-        carry(connection, &head, waiting, reply, idle).await;
+        tokio::select! {
+            () = carry(connection, &head, waiting, reply, idle) => {}
+            // Datagrams have no end that could be waited for.
+            () = core.draining() => {}
+        }
     });
     Some(queue)
 }
@@ -112,6 +116,7 @@ pub(super) async fn serve(core: Arc<Core>, mut connection: Connection) {
     tokio::select! {
         () = carried => {}
         () = replies => {}
+        () = core.draining() => {}
     }
 }
 

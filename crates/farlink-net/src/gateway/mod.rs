@@ -7,6 +7,8 @@
 //! | [`Config`] | the TOML file, checked; `allow` and `special` decide what a peer may reach |
 //! | `frame` | what stands in a stream between gateways |
 //! | `near`, `socks`, `http`, `transparent`, `udp` | clients: which connection they want |
+//! | `requests`, `openings` | which of them give way, and wait, when there are many |
+//! | `ready` | sessions that are open before they are needed |
 //! | `modes`, `messages`, `message_flows` | datagrams in connections |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
@@ -33,7 +35,10 @@ mod messages;
 mod metrics;
 mod modes;
 mod near;
+mod openings;
 mod passwords;
+mod ready;
+mod requests;
 mod routes;
 mod service;
 mod socks;

@@ -16,7 +16,7 @@ use super::config::{Config, Listener, ListenerKind};
 use super::core::Core;
 use super::error::GatewayError;
 use super::modes::PORT;
-use super::{far, http, message_flows, near, transparent, udp};
+use super::{far, http, message_flows, near, ready, transparent, udp};
 
 /// What a gateway is told while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,7 @@ pub async fn run(
     }
     tasks.spawn(udp::take(core.clone()));
     open.iter_mut().for_each(|it| it.serve(&core, &mut tasks));
+    let mut keeping = tasks.spawn(ready::keep(core.clone()));
     tell(Event::Listening { sessions: core.endpoint.local_addr(), clients, metrics: metrics_at });
     notify(&[sd_notify::NotifyState::Ready]);
     loop {
@@ -100,7 +101,11 @@ pub async fn run(
             // A closed channel leaves a gateway that nobody can reload.
             Some(told) = control.recv() => match told {
                 Control::Reload => match reload(&core, path, &mut open, &mut tasks).await {
-                    Ok(()) => tell(Event::Reloaded),
+                    Ok(()) => {
+                        keeping.abort();
+                        keeping = tasks.spawn(ready::keep(core.clone()));
+                        tell(Event::Reloaded);
+                    }
                     Err(error) => tell(Event::NotReloaded(error)),
                 },
                 Control::Drain => break,

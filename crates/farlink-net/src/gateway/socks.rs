@@ -8,7 +8,6 @@ use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::config::Listener;
@@ -16,10 +15,11 @@ use super::core::Core;
 use super::destination::{Destination, Host};
 use super::frame::Refusal;
 use super::passwords::Passwords;
+use super::requests::Request;
 
-type Request<T> = (Socks5ServerProtocol<T, states::CommandRead>, Destination);
+type Asked<T> = (Socks5ServerProtocol<T, states::CommandRead>, Destination);
 
-pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: OwnedSemaphorePermit) {
+pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: Request) {
     let within = Duration::from_secs_f64(core.config().limits.request_s);
     let dscp = core.dscp_of(&tcp);
     let Ok(Ok((client, destination))) = timeout(within, read(listener.passwords.as_ref(), tcp)).await else {
@@ -32,6 +32,7 @@ pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, requ
         let _ = client.reply_error(&reply_to(Refusal::Full)).await;
         return;
     };
+    core.turn(&listener.to, true).await;
     let Some(opening) = core.open(&listener.to, destination, dscp, place) else {
         let _ = client.reply_error(&ReplyError::GeneralFailure).await;
         return;
@@ -59,7 +60,7 @@ pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, requ
 pub(super) async fn read<T: AsyncRead + AsyncWrite + Unpin>(
     passwords: Option<&Passwords>,
     tcp: T,
-) -> Result<Request<T>, SocksServerError> {
+) -> Result<Asked<T>, SocksServerError> {
     let client = match passwords {
         None => Socks5ServerProtocol::accept_no_auth(tcp).await?,
         Some(passwords) => {

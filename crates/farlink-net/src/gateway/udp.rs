@@ -12,18 +12,22 @@ use tokio::time::timeout;
 use crate::seal::PublicKey;
 
 use super::allow::AllowList;
-use super::config::{Listener, ListenerKind, Mode, Protocol};
+use super::config::{Listener, ListenerKind, Mode, Protocol, USUAL_CLASS};
 use super::core::Core;
 use super::destination::Destination;
-use super::far;
-use super::flows::Streamed;
+use super::flows::{Arrived, Streamed};
 use super::frame::{Refusal, put_destination, take_destination};
 use super::message_flows;
 use super::messages::LONGEST_DATAGRAM;
 use super::modes::PORT;
+use super::{dscp, far};
 
 const TO_DESTINATION: u8 = 0;
 const TO_CLIENT: u8 = 1;
+/// As to a destination, with the mark of the packet behind it.
+const TO_DESTINATION_MARKED: u8 = 2;
+/// The direction has the low bits of its byte, the class the others, so that the usual one is 0 there.
+const CLASS_SHIFT: u32 = 4;
 /// A destination that sends nothing, and to which nothing is sent, is forgotten after so long.
 const FAR_IDLE: Duration = Duration::from_secs(120);
 
@@ -31,13 +35,18 @@ const FAR_IDLE: Duration = Duration::from_secs(120);
 pub(super) async fn serve(core: Arc<Core>, listener: Arc<Listener>, socket: Arc<UdpSocket>) {
     let ListenerKind::Udp { destination, idle } = &listener.kind else { return };
     let mut buffer = vec![0; LONGEST_DATAGRAM].into_boxed_slice();
+    let trusts_marks = core.config().trust_dscp;
+    if trusts_marks {
+        dscp::want_marks(&socket);
+    }
     loop {
-        let Ok((bytes, client)) = socket.recv_from(&mut buffer).await else {
+        let Ok((bytes, client, mark)) = dscp::receive(&socket, &mut buffer).await else {
             // As of a client that is gone; of a socket that is broken, each call would fail.
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         };
-        let sent = send_on(&core, &listener, destination, *idle, &socket, client, &buffer[..bytes]);
+        let from = (client, if trusts_marks { mark } else { 0 });
+        let sent = send_on(&core, &listener, destination, *idle, &socket, from, &buffer[..bytes]);
         core.metrics.count_sent(sent.is_some());
     }
 }
@@ -48,7 +57,7 @@ fn send_on(
     destination: &Destination,
     idle: Duration,
     socket: &Arc<UdpSocket>,
-    client: SocketAddr,
+    (client, mark): (SocketAddr, u8),
     data: &[u8],
 ) -> Option<()> {
     let config = core.config();
@@ -67,11 +76,16 @@ fn send_on(
     }
     let flow = core.flows.of_client(socket, client, peer.key, idle, config.limits.udp_clients as usize)?;
     let mut datagram = BytesMut::with_capacity(data.len() + 300);
-    datagram.put_u8(TO_DESTINATION);
+    let class = if treatment.rule.is_none() { dscp::class_of(mark) } else { treatment.class };
+    let direction = if mark == 0 { TO_DESTINATION } else { TO_DESTINATION_MARKED };
+    datagram.put_u8(direction | (class ^ USUAL_CLASS) << CLASS_SHIFT);
     datagram.put_u32(flow);
     put_destination(destination, &mut datagram);
+    if mark != 0 {
+        datagram.put_u8(mark);
+    }
     datagram.put_slice(data);
-    core.endpoint.send_datagram(&peer.key, peer.address?, PORT, datagram.freeze()).ok()
+    core.endpoint.send_datagram_in_class(&peer.key, peer.address?, (class, PORT), datagram.freeze()).ok()
 }
 
 /// Takes the datagrams of other gateways until the socket fails.
@@ -80,15 +94,24 @@ pub(super) async fn take(core: Arc<Core>) {
         let mut data = arrived.data;
         let taken = match (data.try_get_u8(), data.try_get_u32()) {
             (Ok(TO_CLIENT), Ok(flow)) => core.flows.to_client(&arrived.peer, flow, &data),
-            (Ok(TO_DESTINATION), Ok(flow)) => to_destination(&core, arrived.peer, arrived.route.remote, flow, data),
+            (Ok(first), Ok(flow)) => to_destination(&core, arrived.peer, flow, first, data),
             _ => None,
         };
         core.metrics.count_received(taken.is_some());
     }
 }
 
-fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, mut data: Bytes) -> Option<()> {
+/// The class of a datagram to a destination, and whether its mark is there, by its first byte. `[T11]`
+fn class_to_destination(first: u8) -> Option<(u8, bool)> {
+    let (direction, class) = (first & ((1 << CLASS_SHIFT) - 1), first >> CLASS_SHIFT ^ USUAL_CLASS);
+    let is_one = matches!(direction, TO_DESTINATION | TO_DESTINATION_MARKED) && class <= 7;
+    is_one.then_some((class, direction == TO_DESTINATION_MARKED))
+}
+
+fn to_destination(core: &Arc<Core>, peer: PublicKey, flow: u32, first: u8, mut data: Bytes) -> Option<()> {
+    let (class, is_marked) = class_to_destination(first)?;
     let destination = take_destination(&mut data)?;
+    let mark = if is_marked { data.try_get_u8().ok()? & 0x3f } else { 0 };
     let config = core.config();
     let allow = config.peer_of_key(&peer)?.1.allow.clone();
     // What is not allowed takes no place of others, and what no longer is ends here.
@@ -97,7 +120,7 @@ fn to_destination(core: &Arc<Core>, peer: PublicKey, at: SocketAddr, flow: u32, 
         return None;
     }
     let most = config.limits.udp_clients as usize;
-    let waiting = core.flows.to_destination(peer, (flow, &destination), (at, data), most)?;
+    let waiting = core.flows.to_destination(peer, (flow, &destination), Arrived { class, mark, data }, most)?;
     if let Some(waiting) = waiting {
         let core = core.clone();
         tokio::spawn(async move {
@@ -115,7 +138,7 @@ async fn carry(
     flow: u32,
     destination: &Destination,
     allow: &AllowList,
-    mut waiting: mpsc::Receiver<(SocketAddr, Bytes)>,
+    mut waiting: mpsc::Receiver<Arrived>,
 ) -> Option<()> {
     let within = Duration::from_secs_f64(core.config().limits.connect_s);
     let resolved = timeout(within, far::resolve(destination, allow)).await.ok();
@@ -138,8 +161,8 @@ async fn carry(
     socket.connect(address).await.ok()?;
     // No datagram of the session is as long as a packet: what does not fit into one would not go on.
     let mut buffer = vec![0; usize::from(core.config().packets.packet_bytes)].into_boxed_slice();
-    // Where the other gateway was when it last sent something.
-    let mut at = None;
+    // Replies have the class of what came last.
+    let (mut class, mut marked) = (USUAL_CLASS, 0);
     loop {
         let next = async {
             tokio::select! {
@@ -149,19 +172,41 @@ async fn carry(
                     datagram.put_u8(TO_CLIENT);
                     datagram.put_u32(flow);
                     datagram.put_slice(&buffer[..bytes]);
-                    let sent = at.and_then(|at| core.endpoint.send_datagram(&peer, at, PORT, datagram.freeze()).ok());
-                    core.metrics.count_sent(sent.is_some());
+                    core.metrics.count_sent(core.endpoint.answer_datagram(&peer, (class, PORT), datagram.freeze()));
                     None
                 }
             }
         };
         match timeout(FAR_IDLE, next).await {
-            Ok(Some(Some((from, data)))) => {
-                at = Some(from);
-                drop(socket.send(&data).await);
+            Ok(Some(Some(arrived))) => {
+                class = arrived.class;
+                if arrived.mark != marked && core.config().trust_dscp {
+                    let _ = dscp::mark(&socket, address.is_ipv4(), arrived.mark);
+                    marked = arrived.mark;
+                }
+                drop(socket.send(&arrived.data).await);
             }
             Ok(None) => {}
             Err(_) | Ok(Some(None)) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_has_direction_and_class() {
+        for class in 0..8 {
+            for (direction, is_marked) in [(TO_DESTINATION, false), (TO_DESTINATION_MARKED, true)] {
+                let first = direction | (class ^ USUAL_CLASS) << CLASS_SHIFT;
+                assert_eq!(class_to_destination(first), Some((class, is_marked)));
+            }
+        }
+        assert_eq!(class_to_destination(0), Some((USUAL_CLASS, false)), "as gateways say it that know no classes");
+        for other in [TO_CLIENT, 3, 0x0f, 0x80, 0xff] {
+            assert_eq!(class_to_destination(other), None, "{other}");
         }
     }
 }

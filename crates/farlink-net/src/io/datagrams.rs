@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
-use crate::mux::{Datagram, DatagramError, Route};
+use crate::mux::{Datagram, DatagramError, Route, USUAL_CLASS};
 use crate::seal::PublicKey;
 
 use super::endpoint::Endpoint;
@@ -22,13 +22,41 @@ impl Endpoint {
         port: u16,
         data: Bytes,
     ) -> Result<(), DatagramError> {
+        self.send_datagram_in_class(peer, address, (USUAL_CLASS, port), data)
+    }
+
+    /// As [`send_datagram`](Self::send_datagram), in a class and to a port
+    /// ([`Mux::send_datagram_in_class`](crate::mux::Mux::send_datagram_in_class)).
+    ///
+    /// # Errors
+    /// As [`send_datagram`](Self::send_datagram).
+    pub fn send_datagram_in_class(
+        &self,
+        peer: &PublicKey,
+        address: SocketAddr,
+        (class, port): (u8, u16),
+        data: Bytes,
+    ) -> Result<(), DatagramError> {
         let mut state = self.shared.lock();
         let now = state.clock.now();
-        state.mux.send_datagram(now, peer, Route::to(address), &self.connection, (port, data))?;
+        state.mux.send_datagram_in_class(now, peer, Route::to(address), &self.connection, (class, port, data))?;
         state.has_datagrams = true;
         drop(state);
         self.shared.wake_driver.notify_one();
         Ok(())
+    }
+
+    /// As [`send_datagram_in_class`](Self::send_datagram_in_class), but only over a session that there is with the peer
+    /// ([`Mux::answer_datagram`](crate::mux::Mux::answer_datagram)). Returns whether it was taken.
+    pub fn answer_datagram(&self, peer: &PublicKey, (class, port): (u8, u16), data: Bytes) -> bool {
+        let mut state = self.shared.lock();
+        if !state.mux.answer_datagram(peer, &self.connection, (class, port, data)) {
+            return false;
+        }
+        state.has_datagrams = true;
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        true
     }
 
     /// The longest datagram that may be sent to a peer at present, bytes: some 900 in the first round trip, some 1,100 after it, and

@@ -167,6 +167,25 @@ impl Endpoint {
         Ok(Connection::new(self.shared.clone(), id))
     }
 
+    /// Opens a session with a peer before a connection needs it, or keeps the one that there is ([`Mux::keep_session`]). Returns whether the
+    /// peer has answered since this was asked for last.
+    ///
+    /// # Errors
+    /// As [`Mux::connect`].
+    pub fn keep_session(&self, peer: &PublicKey, address: SocketAddr) -> Result<bool, OpenError> {
+        let mut state = self.shared.lock();
+        let now = state.clock.now();
+        let is_open = state.mux.keep_session(now, peer, Route::to(address))?;
+        drop(state);
+        self.shared.wake_driver.notify_one();
+        Ok(is_open)
+    }
+
+    /// The rate of the connections with a peer at an address in bit/s, if some of them wait for it.
+    pub(crate) fn contended_bits_per_s(&self, peer: &PublicKey, address: SocketAddr) -> Option<f64> {
+        self.shared.lock().mux.contended_bits_per_s(peer, &Route::to(address))
+    }
+
     /// Accepts connections to a port, with the configuration of this endpoint.
     ///
     /// # Errors

@@ -282,7 +282,7 @@ impl Connections {
             }
             while let Some((rate, turn)) = self.rates.next_turn(now) {
                 let out = match turn {
-                    Turn::Datagrams => self.transmit_datagram(now, rate, datagrams),
+                    Turn::Datagrams(class) => self.transmit_datagram(now, rate, class, datagrams),
                     Turn::Connection(place) => self.transmit_paced(now, rate, place),
                 };
                 match out {
@@ -314,13 +314,13 @@ impl Connections {
         None
     }
 
-    /// A datagram waits for its turn. `[Y22]`
-    pub(super) fn send_datagram(&mut self, config: &AerotpConfig, port: u16, data: Bytes) {
+    /// A datagram waits for its turn among those of its class. `[Y22]`, `[Y25]`
+    pub(super) fn send_datagram(&mut self, config: &AerotpConfig, class: u8, port: u16, data: Bytes) {
         let rate = self.datagram_rate.or_else(|| self.rates.of(&rate_of(config)));
         let rate = rate.expect("reliable connections have a common rate");
         self.datagram_rate = Some(rate);
-        self.rates.want(rate, Turn::Datagrams);
-        self.dropped_datagrams += self.datagrams.push(port, data);
+        self.rates.want(rate, Turn::Datagrams(class));
+        self.dropped_datagrams += self.datagrams.push(class, port, data);
     }
 
     /// How many datagrams wait to be sent.
@@ -329,19 +329,25 @@ impl Connections {
     }
 
     pub(super) fn has_datagrams(&self) -> bool {
-        self.datagrams.len() > 0
+        !self.datagrams.is_empty()
     }
 
-    fn transmit_datagram(&mut self, now: Time, rate: RateIndex, (around, most): (usize, usize)) -> Option<Outgoing> {
-        let mut next = self.datagrams.pop()?;
+    fn transmit_datagram(
+        &mut self,
+        now: Time,
+        rate: RateIndex,
+        class: u8,
+        (around, most): (usize, usize),
+    ) -> Option<Outgoing> {
+        let mut next = self.datagrams.pop(class)?;
         while next.1.len() > most {
             self.dropped_datagrams += 1; // packets have become shorter since it was written
-            next = self.datagrams.pop()?;
+            next = self.datagrams.pop(class)?;
         }
         let (port, data) = next;
         self.rates.get_mut(rate).on_datagram(now, (around + data.len()) as u32);
-        if self.datagrams.len() == 0 {
-            self.rates.want_no_more(rate, Turn::Datagrams);
+        if !self.datagrams.has(class) {
+            self.rates.want_no_more(rate, Turn::Datagrams(class));
         }
         Some(Outgoing::Datagram { port, data })
     }
@@ -407,6 +413,11 @@ impl Connections {
     /// How much may go out at once: a millisecond of what all rates have together.
     pub(super) fn bytes_at_once(&self) -> u64 {
         self.rates.bytes_per_ms()
+    }
+
+    /// The common rate, if something waits for it.
+    pub(super) fn contended_bits_per_s(&self) -> Option<f64> {
+        self.rates.contended_bits_per_s()
     }
 
     /// The next event.

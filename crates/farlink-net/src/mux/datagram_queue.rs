@@ -1,6 +1,6 @@
 //! Datagrams that wait: to be sent, and to be read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use farlink_core::protocol::aerotp::{AerotpConfig, Mode};
@@ -31,34 +31,48 @@ pub struct Datagram {
     pub is_damaged: bool,
 }
 
-/// What waits, the oldest first.
+/// What waits, by class, and there the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    queue: VecDeque<(u16, Bytes)>,
+    queues: BTreeMap<u8, VecDeque<(u16, Bytes)>>,
     bytes: usize,
 }
 
 impl Waiting {
-    /// Adds a datagram to a port. The oldest ones give way, as newer data is worth more; returns how many.
-    pub(super) fn push(&mut self, port: u16, data: Bytes) -> u64 {
+    /// Adds a datagram to a port. The oldest ones of the last class give way, as newer data is worth more; returns how many.
+    pub(super) fn push(&mut self, class: u8, port: u16, data: Bytes) -> u64 {
         self.bytes += data.len() + ENTRY_BYTES;
-        self.queue.push_back((port, data));
+        self.queues.entry(class).or_default().push_back((port, data));
         let mut dropped = 0;
-        while self.bytes > MOST_WAITING_BYTES {
-            self.pop();
+        while self.bytes > MOST_WAITING_BYTES
+            && let Some((&last, _)) = self.queues.last_key_value()
+        {
+            self.pop(last);
             dropped += 1;
         }
         dropped
     }
 
-    pub(super) fn pop(&mut self) -> Option<(u16, Bytes)> {
-        let next = self.queue.pop_front()?;
+    pub(super) fn pop(&mut self, class: u8) -> Option<(u16, Bytes)> {
+        let queue = self.queues.get_mut(&class)?;
+        let next = queue.pop_front()?;
+        if queue.is_empty() {
+            self.queues.remove(&class);
+        }
         self.bytes -= next.1.len() + ENTRY_BYTES;
         Some(next)
     }
 
+    pub(super) fn has(&self, class: u8) -> bool {
+        self.queues.contains_key(&class)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.queue.len()
+        self.queues.values().map(VecDeque::len).sum()
     }
 }
 

@@ -48,6 +48,7 @@ use crate::seal::{PresharedKey, PublicKey, StaticKey};
 pub use counters::{CounterStore, MemoryCounters};
 pub use datagram_queue::Datagram;
 pub use datagrams::DatagramError;
+pub(crate) use rates::USUAL_CLASS;
 pub use route::Route;
 
 use counters::Counters;
@@ -385,6 +386,27 @@ impl Mux {
         let place = it.connections.open(now, &config, port, &mut self.random).ok_or(OpenError::Full)?;
         self.touch(session);
         Ok(ConnectionId { session, place })
+    }
+
+    /// Opens a session with a peer that nothing needs yet, or asks whether the peer still has the one that there is. Asked for again before
+    /// [`idle`](MuxConfig::idle) has passed, the session stays. `[Y27]`
+    ///
+    /// Returns whether the peer has answered since this was asked for last.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn keep_session(&mut self, now: Time, peer: &PublicKey, route: Route) -> Result<bool, OpenError> {
+        let id = self.session_with(now, peer, route)?;
+        let session = self.sessions.get_mut(&id).expect("it was just found");
+        let has_answered = session.ask(now);
+        self.touch(id);
+        Ok(has_answered)
+    }
+
+    /// The rate of the connections with a peer at an address in bit/s, if some of them wait for it.
+    pub fn contended_bits_per_s(&self, peer: &PublicKey, route: &Route) -> Option<f64> {
+        let session = self.sessions.get(&self.known_session(peer, route)?)?;
+        session.connections.contended_bits_per_s()
     }
 
     /// The session with a peer at an address, or a new one.

@@ -24,12 +24,13 @@ pub(super) struct Rates {
 }
 
 /// Of connections and datagrams to which nobody has given another one. `[Y25]`
-const USUAL_CLASS: u8 = 6;
+pub(crate) const USUAL_CLASS: u8 = 6;
 
 /// Who wants to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    Datagrams,
+    /// Those of a class.
+    Datagrams(u8),
     Connection(Place),
 }
 
@@ -93,7 +94,10 @@ impl Rates {
     }
 
     fn class_of(&self, turn: Turn) -> u8 {
-        self.classes.get(&turn).copied().unwrap_or(USUAL_CLASS)
+        match turn {
+            Turn::Datagrams(class) => class,
+            Turn::Connection(_) => self.classes.get(&turn).copied().unwrap_or(USUAL_CLASS),
+        }
     }
 
     /// The class of somebody from now on.
@@ -153,6 +157,12 @@ impl Rates {
         }
         let bits_per_s = self.rates.iter().map(|turns| turns.rate.bits_per_s().unwrap_or(f64::INFINITY)).sum::<f64>();
         (bits_per_s / 8e3) as u64
+    }
+
+    /// The rates for which somebody waits, together.
+    pub(super) fn contended_bits_per_s(&self) -> Option<f64> {
+        let contended = self.rates.iter().filter(|turns| !turns.waiting.is_empty());
+        contended.filter_map(|turns| turns.rate.bits_per_s()).reduce(|sum, rate| sum + rate)
     }
 
     /// Nobody can send any more now: only for those that want to, what is missed meanwhile is caught up with. `[P20]`

@@ -77,6 +77,8 @@ pub(super) struct Session {
     pub(super) last_opened: Time,
     /// When the last datagram of an application went out.
     pub(super) last_datagram: Time,
+    /// When an application asked for the session to be kept.
+    last_asked: Time,
     path_mtu: PathMtu,
     renewals: Renewals,
     silence: Silence,
@@ -155,6 +157,7 @@ impl Session {
             connections: Connections::new(true, moved, own_link),
             last_opened: Time::ZERO,
             last_datagram: Time::ZERO,
+            last_asked: Time::ZERO,
             path_mtu,
             renewals,
             silence: Silence::new(),
@@ -202,6 +205,7 @@ impl Session {
             connections: Connections::new(false, moved, own_link),
             last_opened: now,
             last_datagram: Time::ZERO,
+            last_asked: Time::ZERO,
             path_mtu,
             renewals,
             silence: Silence::new(),
@@ -256,6 +260,13 @@ impl Session {
         if !self.messages.contains(&message) {
             self.messages.push_back(message);
         }
+    }
+
+    /// Asks the peer for an answer, which tells nothing but that it has the session; whether something came since the last time. `[Y27]`
+    pub(super) fn ask(&mut self, now: Time) -> bool {
+        self.say(Message::Challenge(NOBODYS));
+        let last = std::mem::replace(&mut self.last_asked, now);
+        !self.is_calling() && self.last_opened >= last
     }
 
     /// The responder wants this cookie in the initiation. `[Y15]`
@@ -519,6 +530,7 @@ impl Session {
         self.early_until = move_time(self.early_until);
         self.last_opened = move_time(self.last_opened);
         self.last_datagram = move_time(self.last_datagram);
+        self.last_asked = move_time(self.last_asked);
         if let Some(challenge) = &mut self.challenge {
             challenge.again = move_time(challenge.again);
         }

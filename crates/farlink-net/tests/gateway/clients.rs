@@ -124,19 +124,10 @@ fn slow_clients_take_no_places_of_connections() {
     let limits = "[limits]\nrequest_s = 30.0\nrequests = 6\nconnections = 2\n";
     let near = hosts.near(&far, &format!("{}{listen}{limits}", forward(address)));
     let [at_forward, socks, http] = near.clients[..] else { unreachable!() };
-    let slow = [socks, http].map(|at| [(); 3].map(|()| connect(at)));
-    // When one more is turned away, all six places of requests are taken.
-    let mut more = Vec::new();
-    let began = Instant::now();
-    loop {
-        assert!(began.elapsed() < WITHIN);
-        let mut client = connect(socks);
-        client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        if is_reset(client.read(&mut [0; 1])) {
-            break;
-        }
-        more.push(client);
-    }
+    let mut slow = [socks, http].map(|at| [(); 3].map(|()| connect(at)));
+    // When the first one has given way to one more, all six places of requests are taken.
+    let more = connect(socks);
+    assert!(matches!(slow[0][0].read(&mut [0; 1]), Ok(0)));
     let client = connect(at_forward);
     listener.set_nonblocking(true).unwrap();
     let began = Instant::now();
@@ -145,6 +136,36 @@ fn slow_clients_take_no_places_of_connections() {
         std::thread::sleep(Duration::from_millis(10));
     }
     drop((slow, more, client));
+}
+
+/// However many do not come to the point, who does is served: the oldest of them give way.
+#[test]
+fn slow_clients_keep_nobody_out() {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let listen = "[[socks]]\nlisten = \"127.0.0.1:0\"\n[[http]]\nlisten = \"127.0.0.1:0\"\n";
+    let near = hosts.near(&far, &format!("{listen}{METRICS}[limits]\nrequest_s = 60.0\nrequests = 6\n"));
+    let [socks, http] = near.clients[..] else { unreachable!() };
+    let slow: Vec<_> = (0..30)
+        .map(|n| {
+            let mut client = connect(if n % 2 == 0 { socks } else { http });
+            client.write_all(if n % 2 == 0 { b"\x05" } else { b"C" }).unwrap();
+            client
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(metric(&near, "turned_away_total"), 24);
+    let mut client = connect(socks);
+    socks_request(&mut client, "127.0.0.1", address.port());
+    assert_eq!(socks_reply(&mut client), 0);
+    accept(&listener);
+    let mut client = connect(http);
+    write!(client, "CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    assert!(http_head(&mut client).starts_with("HTTP/1.1 200"));
+    accept(&listener);
+    assert_eq!(metric(&near, "turned_away_total"), 25, "the first has left a place");
+    drop(slow);
 }
 
 /// Who comes to the point when all places are taken is told so.

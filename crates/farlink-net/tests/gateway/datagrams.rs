@@ -168,3 +168,72 @@ fn new_rules_hold_for_clients_that_are_known() {
     std::thread::sleep(Duration::from_millis(2600));
     assert_ne!(sent(b"five"), third);
 }
+
+/// A flow that the other gateway ends at once is not begun anew for each datagram, which would take the ports of the session from others.
+#[test]
+fn a_flow_that_is_refused_is_not_asked_for_with_each_datagram() {
+    let (hosts, server, client) = (Hosts::new(), udp_socket(), udp_socket());
+    let text = format!("keys = \"far\"\nlisten = \"127.0.0.1:0\"\n[peer.near]\n{METRICS}");
+    let far = Running::start(&hosts.write("far.toml", &text));
+    let near = hosts.near(&far, &with_mode(server.local_addr().unwrap(), "\"reliable\""));
+    let began = Instant::now();
+    for _ in 0..300 {
+        client.send_to(b"x", near.clients[0]).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (refused, most) = (metric(&far, "not_allowed_total"), 2 + began.elapsed().as_secs());
+    assert!((1..=most).contains(&refused), "{refused}");
+}
+
+/// Datagrams have no end that could be waited for: a gateway that drains ends its flows.
+#[test]
+fn flows_of_datagrams_keep_no_gateway_from_ending() {
+    for is_near in [true, false] {
+        let (hosts, server, client) = (Hosts::new(), udp_socket(), udp_socket());
+        let far = hosts.far("[\"127.0.0.1:*\"]");
+        let listeners =
+            with_mode(server.local_addr().unwrap(), "\"reliable\"").replace("idle_s = 2.0", "idle_s = 60.0");
+        let near = hosts.near(&far, &listeners);
+        client.send_to(b"x", near.clients[0]).unwrap();
+        server.recv_from(&mut [0; 10]).unwrap();
+        let took = if is_near { near.drain() } else { far.drain() };
+        assert!(took < Duration::from_secs(10), "near: {is_near}, {took:?}");
+    }
+}
+
+/// The mark of a datagram arrives at the destination if both gateways trust clients with it, and else not.
+#[test]
+#[cfg(target_os = "linux")]
+fn marks_of_datagrams_arrive() {
+    use rustix::net::sockopt;
+    for (near_trusts, far_trusts) in [(true, true), (true, false), (false, true)] {
+        let (hosts, server, client) = (Hosts::new(), udp_socket(), udp_socket());
+        sockopt::set_ip_recvtos(&server, true).unwrap();
+        let far = format!(
+            "keys = \"far\"\nlisten = \"127.0.0.1:0\"\ntrust_dscp = {far_trusts}\n[peer.near]\nallow = [\"127.0.0.1:*\"]\n"
+        );
+        let far = Running::start(&hosts.write("far.toml", &far));
+        let udp = format!("[[udp]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{}\"\n", server.local_addr().unwrap());
+        let near = format!("trust_dscp = {near_trusts}\n{}", hosts.near_text(&far, &udp));
+        let near = Running::start(&hosts.write("near.toml", &near));
+        let marks = [46, 46, 0, 10].map(|mark| {
+            sockopt::set_ip_tos(&client, mark << 2).unwrap();
+            client.send_to(b"marked", near.clients[0]).unwrap();
+            mark_of_next(&server)
+        });
+        let wanted = if near_trusts && far_trusts { [46, 46, 0, 10] } else { [0; 4] };
+        assert_eq!(marks, wanted, "{near_trusts} {far_trusts}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn mark_of_next(server: &UdpSocket) -> u8 {
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+    let (mut buffer, mut more) = ([0; 10], nix::cmsg_space!(u8));
+    let mut pieces = [std::io::IoSliceMut::new(&mut buffer)];
+    let server = std::os::fd::AsRawFd::as_raw_fd(server);
+    let arrived = recvmsg::<()>(server, &mut pieces, Some(&mut more), MsgFlags::empty()).unwrap();
+    assert_eq!(arrived.bytes, 6);
+    let Some(ControlMessageOwned::Ipv4Tos(octet)) = arrived.cmsgs().unwrap().next() else { panic!("no mark") };
+    octet >> 2
+}

@@ -12,6 +12,32 @@ fn a_request_takes_one_round_trip() {
     assert!(fastest.iter().all(|took| *took < Duration::from_millis(450)), "{fastest:?}");
 }
 
+/// A short request has a long answer a round trip later, the first one as well: the session is there before it, and the address is proven.
+#[test]
+fn a_short_request_has_a_long_answer_after_one_round_trip() {
+    let fastest = (0..6).map(|_| first_short_request()).min().unwrap();
+    println!("90 bytes and 1,000 over 400 ms: {fastest:?}");
+    assert!(fastest < Duration::from_millis(450), "{fastest:?}");
+}
+
+fn first_short_request() -> Duration {
+    let hosts = Hosts::new();
+    let (listener, address) = listener();
+    let far = hosts.far("[\"127.0.0.1:*\"]");
+    let at = path(far.sessions, Duration::from_millis(200), usize::MAX);
+    let text = format!("keys = \"near\"\n[peer.far]\naddress = \"{at}\"\n{}", forward(address));
+    let near = Running::start(&hosts.write("near.toml", &text));
+    std::thread::sleep(Duration::from_millis(1300));
+    let mut client = connect(near.clients[0]);
+    let began = Instant::now();
+    client.write_all(&[7; 90]).unwrap();
+    let mut server = accept(&listener);
+    server.read_exact(&mut [0; 90]).unwrap();
+    server.write_all(&[7; 1000]).unwrap();
+    client.read_exact(&mut [0; 1000]).unwrap();
+    began.elapsed()
+}
+
 /// How long a first request over a forward takes, one by SOCKS5, and another one of each.
 fn four_requests() -> [Duration; 4] {
     let hosts = Hosts::new();

@@ -51,6 +51,14 @@ impl Running {
         self.events.recv_timeout(WITHIN).unwrap()
     }
 
+    /// Has it end its connections, and itself; how long that took.
+    fn drain(mut self) -> Duration {
+        let began = Instant::now();
+        self.control.send(Control::Drain).unwrap();
+        self.thread.take().unwrap().join().unwrap().unwrap();
+        began.elapsed()
+    }
+
     /// Ends it at once: its tasks are dropped as they are, and with them its sockets.
     fn stop(mut self) {
         let _ = self.control.send(Control::Stop);
@@ -106,6 +114,18 @@ impl Hosts {
         Running::start(&self.write("near.toml", &self.near_text(far, listeners)))
     }
 }
+
+/// What a gateway serves as metrics, of which `metric` is one.
+fn metric(gateway: &Running, metric: &str) -> u64 {
+    let mut scraper = connect(gateway.metrics.unwrap());
+    write!(scraper, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut text = String::new();
+    scraper.read_to_string(&mut text).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("farlink_gateway_{metric} ")));
+    line.unwrap_or_else(|| panic!("no {metric}: {text}")).parse().unwrap()
+}
+
+const METRICS: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
 
 fn forward(destination: SocketAddr) -> String {
     format!("[[forward]]\nlisten = \"127.0.0.1:0\"\ndestination = \"{destination}\"\n")

@@ -89,6 +89,68 @@ fn connections_are_bounded() {
     }
 }
 
+/// A gateway opens its sessions when it starts, or where that costs too much, for the first client.
+#[test]
+fn sessions_are_opened_before_clients_come_unless_a_peer_is_not_to_be_ready() {
+    for is_ready in [true, false] {
+        let hosts = Hosts::new();
+        let far = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        far.set_read_timeout(Some(if is_ready { WITHIN } else { Duration::from_millis(1500) })).unwrap();
+        let at = far.local_addr().unwrap();
+        let text = format!("keys = \"near\"\n[peer.far]\naddress = \"{at}\"\nready = {is_ready}\n{}", forward(at));
+        let near = Running::start(&hosts.write("near.toml", &text));
+        assert_eq!(far.recv(&mut [0; 2000]).is_ok(), is_ready);
+        let _client = connect(near.clients[0]);
+        far.set_read_timeout(Some(WITHIN)).unwrap();
+        far.recv(&mut [0; 2000]).unwrap();
+    }
+}
+
+/// Connections that are opened as fast as they come leave the link to the one that is there.
+#[test]
+fn a_storm_of_connections_leaves_the_link_to_those_that_are_there() {
+    let hosts = Hosts::new();
+    let ((bulk, bulk_at), (stormed, storm_at)) = (listener(), listener());
+    let rate = "[packets]\nrate_bps = 2e6\n";
+    let far = format!("keys = \"far\"\nlisten = \"127.0.0.1:0\"\n{rate}[peer.near]\nallow = [\"127.0.0.1:*\"]\n");
+    let far = Running::start(&hosts.write("far.toml", &far));
+    let near = hosts.near(&far, &format!("{}{}{rate}", forward(bulk_at), forward(storm_at)));
+    let [bulk_at, storm_at] = near.clients[..] else { unreachable!() };
+    std::thread::spawn(move || {
+        let mut client = connect(bulk_at);
+        while client.write_all(&[7; 10_000]).is_ok() {}
+    });
+    let mut sink = accept(&bulk);
+    let mut bytes_within = |seconds: u64| {
+        let (began, mut bytes, mut buffer) = (Instant::now(), 0, vec![0; 1 << 16]);
+        while began.elapsed() < Duration::from_secs(seconds) {
+            bytes += sink.read(&mut buffer).unwrap();
+        }
+        bytes as f64 / began.elapsed().as_secs_f64()
+    };
+    bytes_within(2);
+    let alone = bytes_within(3);
+    std::thread::spawn(move || {
+        while let Ok((tcp, _)) = stormed.accept() {
+            reset(tcp)
+        }
+    });
+    std::thread::spawn(move || {
+        let mut kept = std::collections::VecDeque::new();
+        while let Ok(mut client) = TcpStream::connect(storm_at) {
+            let _ = client.write_all(b"x");
+            kept.push_back(client);
+            if kept.len() > 400 {
+                reset(kept.pop_front().unwrap());
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    });
+    let beside = bytes_within(6);
+    println!("{alone:.0} bytes/s alone, {beside:.0} beside a storm");
+    assert!(beside > 0.8 * alone, "{alone} alone, {beside} beside a storm");
+}
+
 /// Each connection is an AeroTP connection of its own over the one session.
 #[test]
 fn many_connections_are_carried_at_once() {
@@ -169,11 +231,6 @@ fn wrong_configurations_are_refused() {
             &format!("{peer}[[rule]]\ndestination = \"*:22\"\nprotocol = \"tcp\"\nmode = \"unreliable\""),
             "rule[0].mode: \"unreliable\" may lose bytes, and TCP promises all of them",
             "protocol = \"udp\"",
-        ),
-        (
-            &format!("{peer}{udp}[[rule]]\ndestination = \"*:53\"\nprotocol = \"udp\"\nclass = 2"),
-            "rule[0].class: all datagrams without a connection have class 6",
-            "mode = \"unreliable\"",
         ),
         (
             &format!("{peer}{udp}[[rule]]\ndestination = \"*:53\"\nmode = \"datagram\"\ndeadline_s = 1"),

@@ -182,3 +182,35 @@ fn a_gateway_drains() {
     near.thread.take().unwrap().join().unwrap().unwrap();
     drop(far);
 }
+
+/// Sessions, clients and destinations may be those of IPv6.
+#[test]
+fn everything_goes_over_ipv6() {
+    let hosts = Hosts::new();
+    let listener = TcpListener::bind("[::1]:0").unwrap();
+    let server = std::net::UdpSocket::bind("[::1]:0").unwrap();
+    server.set_read_timeout(Some(WITHIN)).unwrap();
+    let (at, udp_at) = (listener.local_addr().unwrap(), server.local_addr().unwrap());
+    let far = "keys = \"far\"\nlisten = \"[::1]:0\"\n[peer.near]\nallow = [\"[::1]:*\"]\n";
+    let far = Running::start(&hosts.write("far.toml", far));
+    let tcp = forward(at).replace("127.0.0.1:0", "[::1]:0");
+    let socks = "[[socks]]\nlisten = \"[::1]:0\"\n";
+    let udp = format!("[[udp]]\nlisten = \"[::1]:0\"\ndestination = \"{udp_at}\"\n");
+    let near = hosts.near(&far, &format!("{tcp}{socks}{udp}"));
+    let mut client = connect(near.clients[0]);
+    client.write_all(b"hello").unwrap();
+    let mut served = accept(&listener);
+    served.read_exact(&mut [0; 5]).unwrap();
+    served.write_all(b"back").unwrap();
+    client.read_exact(&mut [0; 4]).unwrap();
+    let mut client = connect(near.clients[1]);
+    socks_request(&mut client, "::1", at.port());
+    assert_eq!(socks_reply(&mut client), 0);
+    accept(&listener);
+    let client = std::net::UdpSocket::bind("[::1]:0").unwrap();
+    client.set_read_timeout(Some(WITHIN)).unwrap();
+    client.send_to(b"ask", near.clients[2]).unwrap();
+    let (_, from) = server.recv_from(&mut [0; 10]).unwrap();
+    server.send_to(b"answer", from).unwrap();
+    assert_eq!(client.recv_from(&mut [0; 10]).unwrap().0, 6);
+}

@@ -221,3 +221,51 @@ fn recorded_datagrams_deliver_nothing() {
         }
     }
 }
+
+/// Answers go where the session leads, and begin none: who says that a peer is elsewhere does not send them there.
+#[test]
+fn answers_begin_no_session() {
+    let mut net = listening(0.0, 1);
+    net.hosts[0].listen_datagrams(7);
+    let asker = net.hosts[0].public_key();
+    let answer = |net: &mut Net, data: &'static [u8]| {
+        net.hosts[1].answer_datagram(&asker, &config(), (6, 7, Bytes::from_static(data)))
+    };
+    assert!(!answer(&mut net, b"nobody has asked"));
+    assert_eq!(net.hosts[1].sessions(), 0);
+    net.send_datagram(b"from here").unwrap();
+    net.run_for(1);
+    net.addresses[0] = address(7);
+    net.send_datagram(b"and from there").unwrap();
+    net.run_for(1);
+    assert!(answer(&mut net, b"answer"));
+    assert!(!answer(&mut net, &[0; 5000]), "no packet can hold it");
+    net.run_for(1);
+    assert_eq!(net.hosts[0].poll_datagram().unwrap().data, &b"answer"[..]);
+    assert_eq!(net.hosts[1].sessions(), 1);
+}
+
+/// Of what waits the lowest class goes first, datagrams and connections alike, and the last class gives way. `[Y25]`
+#[test]
+fn datagrams_have_classes() {
+    let mut net = listening(0.0, 1);
+    let (peer, route) = (net.hosts[1].public_key(), Route::to(address(1)));
+    let slow = AerotpConfig { rate_bps: Some(BitRate::new(1e5).unwrap()), ..config() };
+    let send = |net: &mut Net, class: u8, count: usize| {
+        for _ in 0..count {
+            let data = Bytes::from(vec![class; 800]);
+            net.hosts[0].send_datagram_in_class(net.now, &peer, route, &slow, (class, 7, data)).unwrap();
+        }
+    };
+    [(7, 30), (6, 30), (0, 30), (3, 30)].into_iter().for_each(|(class, count)| send(&mut net, class, count));
+    net.run_for(30);
+    let classes: Vec<u8> = net.datagrams().iter().map(|data| data[0]).collect();
+    assert_eq!(classes.len(), 120);
+    assert!(classes.is_sorted(), "{classes:?}");
+
+    send(&mut net, 7, 1000);
+    send(&mut net, 1, 600);
+    assert_eq!(net.hosts[0].counts().dropped_datagrams, 1600 - MOST_WAITING_BYTES as u64 / (800 + ENTRY_BYTES as u64));
+    net.run_for(60);
+    assert_eq!(net.datagrams().iter().filter(|data| data[0] == 1).count(), 600);
+}
