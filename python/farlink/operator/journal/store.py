@@ -159,6 +159,9 @@ class Journal:
         given = checked(hidden)
         is_durable = given.state not in OBSERVATIONS
         with self._written(is_durable=is_durable) as database:
+            # A connection that nobody began, begins with its first transition: exports need its start.
+            start = "INSERT OR IGNORE INTO connection (number, start_s) VALUES (?, ?)"
+            database.execute(start, (given.connection, given.time_s))
             number = _insert(database, replace(given, number=0))
         if is_durable:
             self._last.write(number)
@@ -281,10 +284,10 @@ def read(path: str | Path) -> tuple[History, Loss | None]:
     path = Path(path)
     if not path.is_file():
         raise JournalError(f"{path}: no such journal", "name the journal of an operator")
-    with path.open("rb") as file:
-        if not _HEADER.startswith(file.read(len(_HEADER))):
-            raise JournalError(f"{path}: not a journal", "name the journal of an operator")
     with _refusals(path):
+        with path.open("rb") as file:
+            if not _HEADER.startswith(file.read(len(_HEADER))):
+                raise JournalError(f"{path}: not a journal", "name the journal of an operator")
         for _ in range(_READS):
             before = _stamps(path)
             last = LastNumber.read(path)
