@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log
+from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log, bundle_operate
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
@@ -162,6 +162,13 @@ app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 app.command(epilog=bundle_bank.EXAMPLES)(bundle_bank.bank)
 app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
 app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
+app.command(epilog=bundle_operate.UP_EXAMPLES)(bundle_operate.up)
+app.command(epilog=bundle_operate.DOWN_EXAMPLES)(bundle_operate.down)
+app.command(epilog=bundle_operate.STATUS_EXAMPLES)(bundle_operate.status)
+app.command(epilog=bundle_operate.HOLD_EXAMPLES)(bundle_operate.hold)
+app.command(epilog=bundle_operate.RELEASE_EXAMPLES)(bundle_operate.release)
+app.command(epilog=bundle_operate.REDIAL_EXAMPLES)(bundle_operate.redial)
+app.command(epilog=bundle_operate.INJECT_EXAMPLES)(bundle_operate.inject)
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

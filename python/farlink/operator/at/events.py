@@ -21,7 +21,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class PinNeeded:
-    """The SIM waits for its PIN: the owner notes that it is tried, where a power cut does not erase it, and calls `enter_pin`."""
+    """The SIM waits for its PIN: the owner notes for good that it is tried, and calls `enter_pin`."""
 
 
 @dataclass(frozen=True)
