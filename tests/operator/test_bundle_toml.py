@@ -283,7 +283,7 @@ def test_pppd_knows_every_option(bundle, tmp_path, preset, edit, role):
     written = Pppd(tmp_path, secrets_folder=tmp_path).write(config, secrets)
 
     for path in written[:2]:
-        done = subprocess.run([PPPD, "file", path, "dryrun"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([PPPD, "file", path, "logfd", "1", "dryrun"], capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, 4), done.stderr + done.stdout
         assert "persist" not in path.read_text().replace("nopersist", "")
         broken = path.with_suffix(".broken")

@@ -53,14 +53,13 @@ def dialler_config(bundle: Bundle, known: dict[str, Profile]) -> str:
     limits["dial_s"] = max(known[line.name].dial_limit_s for line in bundle.lines) + _SPARE_S
     limits["link_s"] = ppp.lcp_restart_s * ppp.lcp_tries + ppp.connect_delay_s + _SPARE_S
     lines = []
-    for rank, line in enumerate(bundle.lines):
+    for line in bundle.lines:
         profile = known[line.name]
         least = profile.least_signal if line.least_signal is None else line.least_signal
         lines.append(
             {
                 "name": line.name,
                 "role": line.role,
-                "rank": rank,
                 "least_signal": least if SCALES[profile.signal] else None,
                 "budget": asdict(bundle.budget),
             }
