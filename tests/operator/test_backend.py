@@ -47,13 +47,13 @@ class World:
     """A back end with the pppd above, in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        lines = tuple(Line(name, "/dev/ttyS0", "hayes", number="1") for name in ("a", "b"))
+        lines = (*(Line(name, "/dev/ttyS0", "hayes", number="1") for name in "ab"), Line("c", "/dev/ttyS1", "hayes", "answer"))
         self.folder, self.interfaces = folder, folder / "net"
         (self.interfaces / "ppp0").mkdir(parents=True)
         program = folder / "pppd"
         program.write_text(PPPD.format(python=sys.executable))
         program.chmod(0o755)
-        bundle = Bundle("camp", lines, 2, user="camp", journal=folder / "camp.journal")
+        bundle = Bundle("camp", lines, 3, user="camp", journal=folder / "camp.journal")
         self.back_end = PppdBackEnd(
             bundle,
             Secrets("canary-secret"),
@@ -180,19 +180,49 @@ def test_a_bundle_whose_interface_is_gone_is_noticed_and_torn_down(play):
 
 
 def test_a_pppd_that_ignores_signals_is_killed(play, monkeypatch):
-    monkeypatch.setattr("farlink.operator.backend.pppd._OWNER_S", 0.1)
+    monkeypatch.setattr("farlink.operator.backend.pppd._SPARE_S", -7.9)
     monkeypatch.setattr("farlink.operator.backend.process.Process.end.__kwdefaults__", {"within_s": 0.3})
 
     async def act(world: World) -> None:
         program = world.folder / "pppd"
         stubborn = "for one in (1, 15): signal.signal(one, signal.SIG_IGN)\nfor one in script:"
         program.write_text(program.read_text().replace("for one in script:", stubborn))
-        link = await world.start("a", FIRST)
-        await world.until(lambda: Up() in world.said)
+        for script in (FIRST, ATTACHED):
+            link = await world.start("a", script)
+            await world.until(lambda: world.said[-1:] == [Up()])
+            await link.hang_up()
+            assert world.running() == []
+
+    play(act)
+
+
+def test_what_a_link_has_carried_is_told_before_its_end(play):
+    async def act(world: World) -> None:
+        end = "Modem hangup\nConnect time 1.0 minutes.\nSent 10 bytes, received 20 bytes.\nConnection terminated."
+        await world.start("a", f"owner\n{FIRST}\n{end}")
+        await world.until(lambda: world.said[-2:] == [Carried(20, 10), Down("Modem hangup")])
+
+    play(act)
+
+
+def test_a_dead_link_is_told_before_pppd_is_done_with_it_and_its_tty_is_waited_for(play):
+    """pppd asks a far end that is gone for the end of the link, for seconds."""
+
+    async def act(world: World) -> None:
+        link = await world.start("a", f"{ATTACHED}\nNo response to 3 echo-requests\nSerial link appears to be disconnected.")
+        await world.until(lambda: world.said[-1:] == [Down("No response to 3 echo-requests")])
+        assert len(world.running()) == 1
         await link.hang_up()
         assert world.running() == []
 
     play(act)
+
+
+def test_only_the_end_that_dials_waits_before_its_first_request(tmp_path):
+    world = World(tmp_path)
+    os.close(world.tty)
+    assert world.back_end.delay_s("a") == 1.0
+    assert world.back_end.delay_s("c") == 0.0
 
 
 def test_messages_are_kept_without_secrets_and_within_bounds(play, monkeypatch):

@@ -107,8 +107,13 @@ def test_without_systemd_nothing_is_told(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [({}, None), ({"WATCHDOG_USEC": "3000000"}, 1.5), ({"WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"}, None), ({"WATCHDOG_USEC": "x"}, None)],
-)  # fmt: skip
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "3000000"}, 1.5),
+        ({"WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"}, None),
+        ({"WATCHDOG_USEC": "x"}, None),
+    ],
+)
 def test_the_watchdog_is_fed_at_half_its_limit(monkeypatch, given, expected):
     for key in ("WATCHDOG_USEC", "WATCHDOG_PID"):
         monkeypatch.delenv(key, raising=False)
@@ -149,7 +154,7 @@ def test_commands_are_answered_in_a_folder_of_any_name(tmp_path):
         path = control.socket_of(server.journal)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert control.ask(server.journal, {"do": "x", "lines": ["a"]}, bundle="camp") == {"got": {"do": "x", "lines": ["a"]}}
-        with pytest.raises(OperatorError, match="^no$"):
+        with pytest.raises(OperatorError, match=r"^no$"):
             control.ask(server.journal, {"do": "refuse"}, bundle="camp")
     assert not path.exists()
 

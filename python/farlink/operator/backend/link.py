@@ -65,6 +65,10 @@ class BackEnd(Protocol):
         """
         ...
 
+    def delay_s(self, line: str) -> float:
+        """How long after CONNECT a link of this line is to be started."""
+        ...
+
     async def start(self, line: str, tty: int, tell: Listener) -> Link:
         """Start a link.
 

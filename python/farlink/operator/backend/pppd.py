@@ -10,7 +10,6 @@ import asyncio
 import re
 import shutil
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,8 +22,10 @@ from farlink.operator.pppd.options import Pppd
 
 _PATHS = "/usr/sbin:/sbin:/usr/bin:/usr/local/sbin"
 _INTERFACES = Path("/sys/class/net")
-# A link that is over, and whose pppd ends with it, does so within this time; else that pppd owns the bundle.
-_OWNER_S = 3.0
+# Above what pppd takes to ask a dead far end for its end, and to be done with that.
+_SPARE_S = 3.0
+# What a link has carried is said behind its end, and soon; a link that ends is not kept secret for longer.
+_LAST_WORDS_S = 0.5
 _MOST_LOG_BYTES = 1 << 20
 
 # Exit statuses (pppd(8)).
@@ -48,6 +49,8 @@ CAUSES = {
 _UP = re.compile(r"Link attached to (ppp\d+)|remote IP address |local  LL address ")
 _DOWN = re.compile(r"Modem hangup|Connection terminated\.|Link terminated\.|Hangup \(SIGHUP\)|No response to \d+ echo-requests")
 _INTERFACE = re.compile(r"(?:Using interface|New bundle|Link attached to) (ppp\d+)")
+# Behind this the tty is no longer pppd's, whether its process lives or not.
+_RELEASED = "Connection terminated."
 _BYTES = re.compile(r"Sent (\d+) bytes, received (\d+) bytes\.")
 
 
@@ -102,7 +105,6 @@ class PppdBackEnd:
         self._program = program or shutil.which("pppd", path=_PATHS) or "pppd"
         self._options = {line.name: folder / f"{bundle.name}-{line.name}.options" for line in bundle.lines}
         self._links: list[_PppdLink] = []
-        self._interface: str | None = None
 
     def missing(self) -> str | None:
         """pppd, or the kernel's PPP."""
@@ -119,9 +121,16 @@ class PppdBackEnd:
         self._compiler.write(self._bundle, self._secrets)
         return ended
 
+    def delay_s(self, line: str) -> float:
+        """The end that dials waits, so that its first request does not come before the far end listens."""
+        role = next(one.role for one in self._bundle.lines if one.name == line)
+        return self._bundle.ppp.connect_delay_s if role == "dial" else 0.0
+
     async def start(self, line: str, tty: int, tell: Listener) -> Link:
         """Start a pppd, which ends with its call (`persist` would never dial the first link of a bundle again)."""
-        made = _PppdLink(self._log(line), tell, self._saw_interface, self._secrets.texts())
+        # A dead link asks in vain for its end, so long.
+        patience_s = self._bundle.ppp.lcp_restart_s + _SPARE_S
+        made = _PppdLink(self._log(line), tell, self._secrets.texts(), patience_s)
         self._links = [one for one in self._links if one.is_running]
         self._links.append(made)
         # Messages go to the operator, which reads and keeps them.
@@ -134,31 +143,38 @@ class PppdBackEnd:
         That is what is left when the owner of the bundle was killed: the other pppds live, their links carry nothing, and the
         far end keeps its old bundle, so a redialled first link gets no address. All of them have to be ended and dialled anew.
         """
-        if self._interface is None or not any(one.is_up for one in self._links):
-            return False
-        return not (self._interfaces / self._interface).exists()
+        names = {one.interface for one in self._links if one.is_up and one.interface is not None}
+        return any(not (self._interfaces / name).exists() for name in names)
 
     async def tear_down(self) -> None:
         """End all: SIGTERM to the owner ends the whole bundle, and nothing else may be used for one link."""
         links, self._links = self._links, []
         await asyncio.gather(*(one.end(signal.SIGTERM) for one in links))
-        self._interface = None
-
-    def _saw_interface(self, name: str) -> None:
-        self._interface = name
 
     def _log(self, line: str) -> Path:
         return self._folder / f"{self._bundle.name}-{line}.log"
 
 
 class _PppdLink:
-    """One pppd."""
+    """One pppd.
 
-    def __init__(self, log: Path, tell: Listener, saw: Callable[[str], None], secrets: tuple[str, ...]) -> None:
-        self._log, self._tell, self._saw, self._secrets = log, tell, saw, secrets
+    Attributes
+    ----------
+    is_up
+        Whether its link is up.
+    interface
+        That of its bundle.
+    """
+
+    def __init__(self, log: Path, tell: Listener, secrets: tuple[str, ...], patience_s: float) -> None:
+        self._log, self._tell, self._secrets, self._patience_s = log, tell, secrets, patience_s
         self._process: Process | None = None
-        self._down: str | None = None
+        self._cause: str | None = None
+        self._last_words: asyncio.TimerHandle | None = None
+        self._is_told = self._is_owner = False
+        self._released = asyncio.Event()
         self.is_up = False
+        self.interface: str | None = None
 
     @property
     def is_running(self) -> bool:
@@ -168,18 +184,22 @@ class _PppdLink:
         self._process = await Process.start(arguments, tty=tty, said=self._said, ended=self._ended)
 
     async def hang_up(self, *, ends_bundle: bool = False) -> None:
-        """End this link: SIGHUP closes only this one, also that of the bundle's owner, whose process then lives on."""
+        """End this link, and wait until its tty is free.
+
+        SIGHUP closes only this link, also that of the bundle's owner, whose process then lives on. SIGTERM to the owner would
+        end the whole bundle: it is the last resort, as is SIGKILL.
+        """
         if ends_bundle:
             await self.end(signal.SIGTERM)
             return
-        if self._process is None or self._down is not None:
+        if self._process is None or self._released.is_set():
             return
         self._process.send(signal.SIGHUP)
-        until = asyncio.get_running_loop().time() + _OWNER_S
-        while self.is_running and self._down is None and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(0.02)
-        if self.is_running and self._down is None:
-            await self.end(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience_s):
+                await self._released.wait()
+        if not self._released.is_set():
+            await self.end(signal.SIGTERM if self._is_owner else signal.SIGKILL)
 
     async def end(self, number: int) -> None:
         if self._process is not None:
@@ -189,22 +209,37 @@ class _PppdLink:
         self._keep(line)
         interface = _INTERFACE.search(line)
         if interface:
-            self._saw(interface[1])
+            self.interface = interface[1]
+        self._is_owner = self._is_owner or "New bundle" in line
         for one in said_of(line):
             if isinstance(one, Down):
                 # The process may live on as the owner of the bundle; the link is over all the same.
                 self._over(one.cause)
-            elif self._down is None:
+            elif isinstance(one, Carried) or self._cause is None:
                 self.is_up = self.is_up or isinstance(one, Up)
                 self._tell(one)
+        if _RELEASED in line:
+            self._free()
 
     def _ended(self, status: int) -> None:
         self._over(CAUSES.get(status, f"pppd ended with {status}"))
+        self._free()
 
     def _over(self, cause: str) -> None:
-        if self._down is None:
-            self._down, self.is_up = cause, False
-            self._tell(Down(cause))
+        if self._cause is None:
+            self._cause, self.is_up = cause, False
+            self._last_words = asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._tell_end)
+
+    def _free(self) -> None:
+        self._released.set()
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        if not self._is_told and self._cause is not None:
+            self._is_told = True
+            if self._last_words is not None:
+                self._last_words.cancel()
+            self._tell(Down(self._cause))
 
     def _keep(self, line: str) -> None:
         """Append a message to the line's log, of which the last part is kept; a full disk is no reason to stop."""

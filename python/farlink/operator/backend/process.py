@@ -84,7 +84,8 @@ class Process:
         for one in (number, signal.SIGKILL):
             self.send(one)
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self._reading), within_s)
+                async with asyncio.timeout(within_s):
+                    await asyncio.shield(self._reading)
                 return
 
     async def _read(self) -> None:

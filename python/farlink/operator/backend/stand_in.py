@@ -48,6 +48,10 @@ class StandIn:
         """End what a killed operator left behind."""
         return orphans.end(set(self._marks.values()))
 
+    def delay_s(self, line: str) -> float:  # noqa: ARG002
+        """None: what comes too early is said again soon."""
+        return 0.0
+
     async def start(self, line: str, tty: int, tell: Listener) -> Link:
         """Start a link."""
         return await _StandInLink.start(self._arguments(line), tty, tell)

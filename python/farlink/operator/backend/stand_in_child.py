@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import sys
+import termios
 import time
 import tty
 from contextlib import suppress
@@ -24,7 +25,7 @@ def main(interval_s: float, failures: int, set_up_s: float) -> int:
     os.set_blocking(line, False)
     try:
         tty.setraw(line)
-    except OSError:
+    except (OSError, termios.error):
         return 16
     begin = time.monotonic()
     is_up, next_at, number, answered, lost, pending = False, begin, 0, 0, 0, b""

@@ -81,6 +81,7 @@ class AtLine:
         self._asked_at = 0.0
         self._why = ""
         self._retry_at: float | None = None
+        self._start_at = 0.0
 
     # Orders.
 
@@ -94,6 +95,7 @@ class AtLine:
 
     def start_link(self, call: int) -> None:
         """Let PPP begin."""
+        self._start_at = time.monotonic() + self._back_end.delay_s(self.name)
         self._take("start-link", call)
 
     def hang_up(self, *, ends_bundle: bool = False) -> None:
@@ -201,11 +203,15 @@ class AtLine:
 
     async def _wait(self, dialogue: Dialogue) -> None:
         times = [dialogue.poll_timeout(), self._signal_at, self._retry_at]
+        if self._order is not None and self._order[0] == "start-link":
+            times.append(self._start_at)
         if self._link is not None:
             times = [time.monotonic() + _CARRIER_EVERY_S]
         due = min((at for at in times if at is not None), default=None)
+        # `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together with what it waits for.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), None if due is None else max(0.0, due - time.monotonic()))
+            async with asyncio.timeout(None if due is None else max(0.0, due - time.monotonic())):
+                await self._wake.wait()
         self._wake.clear()
 
     # The modem.
@@ -273,6 +279,8 @@ class AtLine:
             self._is_over = True
             return
         if self._order is not None and self._order[0] == "start-link":
+            if dialogue.state is State.ONLINE and now < self._start_at:
+                return
             (_, call), self._order = self._order, None
             if dialogue.state is State.ONLINE:
                 await self._start_link(port, call)
@@ -296,6 +304,9 @@ class AtLine:
 
     async def _hang_up(self, port: Port, now: float) -> None:
         was_link = self._link is not None
+        if was_link and port.has_pins and self._profile.hang_up == "dtr":
+            # The carrier goes, and pppd need not ask a dead far end for the end of the link.
+            await port.lower_dtr()
         await self._end_link()
         dialogue = self._dialogue
         if dialogue.state is State.HANGING_UP:

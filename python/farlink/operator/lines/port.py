@@ -106,12 +106,19 @@ class Port:
             return None
         return None if pins.car is serialx.PinState.UNDEFINED else pins.car is serialx.PinState.HIGH
 
+    async def lower_dtr(self) -> None:
+        """Tell the modem to hang up."""
+        serialx = require("serialx", "a line with a modem")
+        with suppress(OSError):
+            await self._transport.set_modem_pins(dtr=serialx.PinState.LOW)
+
     async def close(self) -> None:
         """Close it, unless that takes too long: then it is closed in the background."""
         if self._transport is not None:
             self._transport.abort()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_closed.wait(), _CLOSE_S)
+                async with asyncio.timeout(_CLOSE_S):
+                    await self._is_closed.wait()
 
     def _came(self, data: bytes) -> None:
         self._unread += data

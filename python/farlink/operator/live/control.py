@@ -77,9 +77,12 @@ class Server:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            answer = await self._answer(await asyncio.wait_for(reader.readline(), _LIMIT_S))
+            async with asyncio.timeout(_LIMIT_S):
+                line = await reader.readline()
+            answer = await self._answer(line)
             writer.write(json.dumps(answer).encode() + b"\n")
-            await asyncio.wait_for(writer.drain(), _LIMIT_S)
+            async with asyncio.timeout(_LIMIT_S):
+                await writer.drain()
         except (OSError, TimeoutError, ValueError):
             pass  # who asks is gone, slow, or says too much
         finally:
@@ -96,6 +99,8 @@ class Server:
             return {"answer": await self._handle(request)}
         except FarlinkError as error:
             return {"error": error.message, "remedy": error.remedy}
+        except Exception as error:  # of this program: who asks is to hear of it, and the operator goes on
+            return {"error": f"internal error of the operator: {error!r}", "remedy": "please report it"}
 
 
 def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any]:

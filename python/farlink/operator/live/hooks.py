@@ -52,7 +52,8 @@ class Hooks:
         """Give those that wait a little time, then end them."""
         if self._workers:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._waiting.join(), within_s)
+                async with asyncio.timeout(within_s):
+                    await self._waiting.join()
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
@@ -78,7 +79,8 @@ class Hooks:
             self.failures += 1
             return
         try:
-            self.failures += await asyncio.wait_for(process.wait(), _LIMIT_S) != 0
+            async with asyncio.timeout(_LIMIT_S):
+                self.failures += await process.wait() != 0
         except TimeoutError:
             self.failures += 1
         finally:

@@ -26,7 +26,7 @@ from farlink.operator.lines.at_line import LATE_S
 from farlink.operator.live.control import Server, socket_of
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
-from farlink.operator.live.recorder import JournalPins, Recorder
+from farlink.operator.live.recorder import JournalPins, Recorder, words_of
 from farlink.operator.live.systemd import notify, watchdog_s
 
 # How often the time of day is told to the dialler, for budgets of days and months; and what calls have cost is kept.
@@ -150,7 +150,8 @@ class Operator:
             times += [self._injector.next_at] if self._injector is not None else []
             due = min(at for at in times if at is not None)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), max(0.0, due - time.monotonic()))
+                async with asyncio.timeout(max(0.0, due - time.monotonic())):
+                    await self._wake.wait()
             self._wake.clear()
             now = time.monotonic()
             self._carry_out(self._dialler.advance(now))
@@ -235,7 +236,7 @@ class Operator:
         if state in ("connecting", "connected", "waiting") and not self._is_stopping:
             self._recorder.begin(self._order())
         self._recorder.state(action)
-        words = action["cause"] or action["reason"]
+        words = words_of(action)
         self._tell(f"{name}: {state} ({words})")
         self._hooks.tell({"bundle": self._bundle.name, "event": "state", "line": name, "state": state, "cause": words})
         if self._injector is not None:
@@ -330,7 +331,7 @@ class Operator:
         self._injector = Injector(rate_hz(str(request.get("rate", ""))), names, time.time_ns() if seed is None else seed)
         now = time.monotonic()
         for one in self._dialler.status(now):
-            if one["is_up"]:
+            if one["state"] == "connected":
                 self._injector.up(one["line"], now)
         self._wake.set()
         return {"lines": names}
@@ -341,7 +342,9 @@ class Operator:
         lines = []
         for one in self._dialler.status(now):
             row = {**one, **self._lines[one["line"]].observed()}
-            row["for_s"] = round(now - row.pop("since_s"), 3)
+            row["is_up"] = row["state"] == "connected"
+            since_s = row.pop("since_s")
+            row["for_s"] = 0.0 if since_s is None else round(now - since_s, 3)
             until_s = row.pop("until_s")
             row["ends_in_s"] = None if until_s is None else round(max(0.0, until_s - now), 3)
             lines.append(row)
@@ -351,7 +354,7 @@ class Operator:
             "back_end": self._back_end.name,
             "running_s": round(now - self._began, 3),
             "primary": self._dialler.primary(),
-            "up": sum(bool(one["is_up"]) for one in lines),
+            "up": sum(one["is_up"] for one in lines),
             "use": self._bundle.use,
             "connection": self._recorder.connection,
             "injected_per_s": None if injector is None else injector.rate,

@@ -113,9 +113,13 @@ class Recorder:
     def state(self, action: dict[str, Any]) -> None:
         """Record a change of state that the dialler says."""
         name, state = action["line"], action["state"]
-        cause = action["cause"] or action["reason"]
+        cause = words_of(action)
         line = self._line(name)
         was_up = line.state in ("connected", "silent")
+        if line.state == state == "connecting":
+            # The same attempt, one step further; a log of calls counts dials.
+            self.note(name, "alive", cause)
+            return
         if state == "silent":
             self.note(name, "alive", f"no answer to probes: {cause}")
             line.state = state
@@ -251,6 +255,12 @@ class Recorder:
         if not self._refusal:
             self._failed(error.message)
         self._refusal = error.message
+
+
+def words_of(action: dict[str, Any]) -> str:
+    """Why a line is in its state: in the words of modem or pppd if they ended something, else the dialler's reason."""
+    is_end = action["state"] in ("dropped", "failed", "blocked", "held")
+    return str((is_end and action["cause"]) or action["reason"])
 
 
 def bars_of(level: int, most: int | None) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from farlink.operator.live.recorder import words_of
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -25,7 +27,7 @@ def rows(status: Mapping[str, Any]) -> list[tuple[str, ...]]:
     for one in status["lines"]:
         name = one["line"] + (" *" if one["is_primary"] else "")
         signal = "-" if one["signal"] is None else f"{one['signal']:g}"
-        why = one["reason"] + (f": {one['cause']}" if one["cause"] and one["cause"] != one["reason"] else "")
+        why = words_of(one)
         until = one["ends"] if one["ends_in_s"] is None else f"{duration(one['ends_in_s'])}: {one['ends']}"
         found.append(
             (
