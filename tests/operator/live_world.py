@@ -40,7 +40,7 @@ secrets = "secrets.toml"
 echo_interval_s = 1
 lcp_restart_s = 1
 [limits]
-dropped_s = 0.2
+dropped_s = 0.7
 failed_s = 1
 longest_failed_s = 1
 attempts = 2

@@ -313,3 +313,16 @@ def test_without_kernel_ppp_the_operator_says_so(tmp_path):
         done = farlink("up", config)
         assert done.returncode == 2
         assert "/dev/ppp is missing" in done.stderr or "pppd is not installed" in done.stderr
+
+
+def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
+    with world_in(tmp_path) as made:
+        better = '[[event]]\nat_s = 6\nmodem = "near-1"\ndo = "signal"\nlevel = 4\n'
+        made.bank(1, modem={1: f"signal = 2\n{better}"}, profile="iridium-9522b")
+        far = made.start(made.configure("far", 1, profile="iridium-9522b"))
+        near = made.start(made.configure("near", 1, profile="iridium-9522b"))
+        until(lambda: near.lines().get("near-1", {}).get("reason") == "signal", lambda: near.log)
+        assert near.of("near-1", "connecting") == []
+        until(lambda: near.state("near-1") == "connected", lambda: near.log)
+        assert near.of("near-1", "connecting")[0].bars == 4
+        assert (near.end(), far.end()) == (0, 0)

@@ -195,10 +195,10 @@ class AtLine:
                 self._cut_off()
                 return
             await self._obey(port, now)
-            if port.has_pins and self._link is not None and now >= carrier_at:
+            if self._link is not None and now >= carrier_at:
                 # A black hole costs all packets until echoes tell; a lost carrier is known at once.
                 carrier_at = now + _CARRIER_EVERY_S
-                if await port.carrier() is False:
+                if port.is_hung_up or (port.has_pins and await port.carrier() is False):
                     self._over("no carrier")
 
     async def _wait(self, dialogue: Dialogue) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import select
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -96,6 +97,15 @@ class Port:
     def resume(self) -> None:
         """Read again."""
         self._transport.resume_reading()
+
+    @property
+    def is_hung_up(self) -> bool:
+        """Whether the tty has hung up, which is noticed while nothing is read, too."""
+        if self.is_lost:
+            return True
+        poll = select.poll()
+        poll.register(self.fileno, 0)
+        return any(mask & select.POLLHUP for _, mask in poll.poll(0))
 
     async def carrier(self) -> bool | None:
         """DCD; None if the port has none."""

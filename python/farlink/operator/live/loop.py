@@ -42,6 +42,8 @@ _RESTART_S = 5.0
 _ANSWER_S = 0.05
 # Beyond the modem's own limit for a dial, and PPP's for its set-up.
 _SPARE_S = 30.0
+# How long the first dial waits for the modems to tell their signal.
+_KNOWN_S, _KNOWN_EVERY_S = 15.0, 0.05
 
 Tell = Callable[[str], None]
 
@@ -101,6 +103,8 @@ class Operator:
             for line in bundle.lines
         }
         self._hooks = Hooks(bundle.hook)
+        # Lines whose signal decides whether they are dialled, and is not known yet.
+        self._unknown = {line.name for line in bundle.lines if line.role == "dial" and self._most_signal[line.name] is not None}
         self._injector: Injector | None = None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -114,6 +118,7 @@ class Operator:
         await server.start()
         running = [asyncio.create_task(self._guarded(line)) for line in self._lines.values()]
         try:
+            await self._known()
             self._tell_time()
             self._handle("start")
             notify(f"READY=1\nSTATUS={self._bundle.name}: {len(self._lines)} lines")
@@ -174,6 +179,13 @@ class Operator:
                 self._recorder.forget(self._bundle.keep_days)
                 forget_at = now + _FORGET_S
 
+    async def _known(self) -> None:
+        """Wait until the signal of each modem is known, or that it tells none: set-up is paid for, below a least signal too."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_KNOWN_S):
+                while not self._is_stopping and self._unknown:
+                    await asyncio.sleep(_KNOWN_EVERY_S)
+
     async def _guarded(self, line: AtLine) -> None:
         """Move a line; a fault in it ends neither the operator nor the line for good."""
         while True:
@@ -194,6 +206,7 @@ class Operator:
 
     def _reported(self, report: Report) -> None:
         most = self._most_signal[report.line]
+        self._unknown.discard(report.line)
         self._recorder.observe(report, most)
         if report.event == "note":
             self._recorder.note(report.line, "alive", report.cause)
