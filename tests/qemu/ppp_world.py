@@ -1,8 +1,8 @@
 """Both ends of a bundle in one guest: a bank of modems between them, and pppd at each end of each call.
 
-Runs in the guest. The near end dials and has the guest's own namespaces; the far end answers and has its own network and its own
-`/run`, since pppd joins bundles by a database there. Until the operator dials, this is what stands in its place: the dialogue of
-`farlink.operator.at` for each modem, then one pppd for each call, with the options of `farlink.operator.pppd`.
+Runs in the guest. The near end dials and has the guest's own namespaces; the far end answers and has its own network and its
+own `/run`, since pppd joins bundles by a database there. This stands in the place of the operator until that dials: for each
+modem the dialogue of `farlink.operator.at`, then one pppd for each call, with the options of `farlink.operator.pppd`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ import asyncio
 import contextlib
 import ctypes
 import errno
+import fcntl
+import itertools
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
 import time
 import tty
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +76,10 @@ class End:
         self._holder: subprocess.Popen[bytes] | None = None
         if name == "far":
             # A network and a /run of its own, and its own secrets.
-            hold = "mount -t tmpfs tmpfs /run && mkdir -p /run/ppp /run/lock && ip link set lo up && echo held && exec sleep 100000"
+            hold = "mount -t tmpfs tmpfs /run && mkdir /run/ppp /run/lock && ip link set lo up && echo held && exec sleep 1d"
             self._holder = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", hold], stdout=subprocess.PIPE)
-            assert self._holder.stdout is not None and self._holder.stdout.readline() == b"held\n"
+            assert self._holder.stdout is not None
+            assert self._holder.stdout.readline() == b"held\n"
             self.inside = ["nsenter", "--target", f"{self._holder.pid}", "--net", "--mount", "--root"]
         self._network = os.open(f"/proc/{self._holder.pid if self._holder else 'self'}/ns/net", os.O_RDONLY)
         self.bundle, self.secrets = self._configured(lines, ppp, top)
@@ -111,7 +116,7 @@ class End:
     def network(self) -> Iterator[None]:
         """Be in the network of this end."""
         libc = ctypes.CDLL(None, use_errno=True)
-        with open("/proc/self/ns/net", "rb") as mine:
+        with Path("/proc/self/ns/net").open("rb") as mine:
             if libc.setns(self._network, _NEW_NETWORK) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
             try:
@@ -127,7 +132,8 @@ class End:
                 name, _, counts = row.partition(":")
                 if (name := name.strip()).startswith("ppp"):
                     numbers = counts.split()
-                    found[name] = {"received": int(numbers[0]), "sent": int(numbers[8]), "address": _address(asked, name)}
+                    address, is_up = _address(asked, name)
+                    found[name] = {"received": int(numbers[0]), "sent": int(numbers[8]), "address": address, "is_up": is_up}
         return found
 
     def udp(self) -> socket.socket:
@@ -150,16 +156,17 @@ def number_of(modem: int) -> int:
     return 881_600_005_000 + modem
 
 
-def _address(asked: socket.socket, interface: str) -> str | None:
-    import fcntl
-
+def _address(asked: socket.socket, interface: str) -> tuple[str | None, bool]:
+    """The address of an interface, and whether it is up."""
+    request = interface.encode().ljust(40, b"\0")
     try:
-        answer = fcntl.ioctl(asked, 0x8915, interface.encode().ljust(40, b"\0"))  # SIOCGIFADDR
+        flags = fcntl.ioctl(asked, 0x8913, request)  # SIOCGIFFLAGS
+        answer = fcntl.ioctl(asked, 0x8915, request)  # SIOCGIFADDR
     except OSError as error:
         if error.errno not in (errno.EADDRNOTAVAIL, errno.ENODEV):
             raise
-        return None
-    return socket.inet_ntoa(answer[20:24])
+        return None, False
+    return socket.inet_ntoa(answer[20:24]), bool(flags[16] & 1)
 
 
 class Phone:
@@ -168,6 +175,7 @@ class Phone:
     def __init__(self, end: End, at: int) -> None:
         self.end, self.at = end, at
         self.pppd: asyncio.subprocess.Process | None = None
+        self._earlier: list[asyncio.subprocess.Process] = []
         self._loop = asyncio.get_running_loop()
         self._port = -1
         self._timer: asyncio.TimerHandle | None = None
@@ -229,6 +237,10 @@ class Phone:
     async def start_pppd(self, *more: str) -> None:
         """Start pppd on the port, as the options of the line say it; further options go behind them."""
         words = [*self.end.inside, "pppd", "file", str(self.end.options(self.at)), *more]
+        if self.lives:
+            # The owner of the bundle lives on when its link is lost, and ends with the bundle.
+            assert self.pppd is not None
+            self._earlier.append(self.pppd)
         out = (self.end.folder / f"line-{self.at + 1}.out").open("ab")
         self.pppd = await asyncio.create_subprocess_exec(
             *words, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
@@ -239,6 +251,21 @@ class Phone:
     def lives(self) -> bool:
         """Whether the pppd of the last call is there."""
         return self.pppd is not None and self.pppd.returncode is None
+
+    @property
+    def has_carrier(self) -> bool:
+        """Whether the port is open, and no hang-up has come: what a link is known by, since a pid is none."""
+        if self._port < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._port, 0)
+        return not any(mask & (select.POLLHUP | select.POLLERR) for _, mask in poll.poll(0))
+
+    @property
+    def all_pppds(self) -> list[asyncio.subprocess.Process]:
+        """Those that live, of this call and of calls before it."""
+        started = [*self._earlier, *([] if self.pppd is None else [self.pppd])]
+        return [one for one in started if one.returncode is None]
 
     def signal(self, number: int) -> None:
         """Send a signal to pppd."""
@@ -260,6 +287,11 @@ class Phone:
             self._port = -1
 
 
+def _is_ready(end: End) -> bool:
+    interface = end.interfaces().get("ppp0", {"is_up": False})
+    return interface["is_up"] and interface["address"] == ADDRESSES[end.name]
+
+
 class World:
     """Two ends and the bank between them."""
 
@@ -276,21 +308,29 @@ class World:
     async def call(self, at: int) -> None:
         """Have the near modem dial, and the far one answer."""
         near, far = self.pair(at)
+        near.close()
+        far.close()
+        # As long as DTR has to be low until a modem takes it for the end of a call.
+        await asyncio.sleep(0.3)
         near.open()
         far.open()
         await until(lambda: near.state is far.state is State.READY, f"modems of line {at + 1} ready", 60)
         near.dial()
         await until(lambda: near.state is far.state is State.ONLINE, f"call of line {at + 1}", 90)
 
+    async def start(self, at: int, more: tuple[str, ...] = (), *, far_only: tuple[str, ...] = ()) -> None:
+        """Start pppd at both ends; the end that dials gives the other one time to read."""
+        near, far = self.pair(at)
+        await far.start_pppd(*more, *far_only)
+        await asyncio.sleep(near.end.bundle.ppp.connect_delay_s)
+        await near.start_pppd(*more)
+
     async def attach(self, at: int, within_s: float = 60.0, more: tuple[str, ...] = ()) -> float:
         """Start pppd at both ends, and wait until each says that its link is in the bundle; returns how long that took."""
         begin = time.monotonic()
         phones = self.pair(at)
         before = [joined(phone) for phone in phones]
-        near, far = phones
-        await far.start_pppd(*more)
-        await asyncio.sleep(near.end.bundle.ppp.connect_delay_s)
-        await near.start_pppd(*more)
+        await self.start(at, more)
         await until(
             lambda: all(joined(phone) > count for phone, count in zip(phones, before, strict=True)),
             f"line {at + 1} in the bundle",
@@ -304,13 +344,9 @@ class World:
         return await self.attach(at, **how)
 
     async def addressed(self, within_s: float = 60.0) -> None:
-        """Wait until both ends have their address, on ppp0."""
+        """Wait until ppp0 of both ends is up and has its address."""
         for name, end in self.ends.items():
-            await until(
-                lambda end=end, name=name: end.interfaces().get("ppp0", {}).get("address") == ADDRESSES[name],
-                f"address of the {name} end",
-                within_s,
-            )
+            await until(partial(_is_ready, end), f"address of the {name} end", within_s)
 
     def drop(self, at: int) -> None:
         """The bank loses the call of a line: a hang-up for both pppds."""
@@ -345,9 +381,10 @@ class World:
         phones = [*self.near, *self.far]
         for number in (signal.SIGTERM, signal.SIGKILL):
             for phone in phones:
-                phone.signal(number)
+                for one in phone.all_pppds:
+                    one.send_signal(number)
             with contextlib.suppress(MissedError):
-                await until(lambda: not any(phone.lives for phone in phones), "end of all pppds", 15)
+                await until(lambda: not any(phone.all_pppds for phone in phones), "end of all pppds", 15)
         for phone in phones:
             phone.close()
 
@@ -400,7 +437,7 @@ class Stream:
     def longest_gap_s(self) -> float:
         """The longest time between arrivals."""
         times = sorted(self.arrived.values())
-        return max((after - before for before, after in zip(times, times[1:], strict=False)), default=0.0)
+        return max((after - before for before, after in itertools.pairwise(times)), default=0.0)
 
     def close(self) -> None:
         """Send and take no more."""

@@ -9,6 +9,7 @@ import fcntl
 import os
 import select
 import signal
+import struct
 import tempfile
 import tty
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ _LOOK_S = 0.05
 _READ_BYTES = 4096
 # What a terminal that nobody reads may leave behind in the modem.
 _MOST_UNREAD_BYTES = 1 << 16
+# Linux' line discipline of a terminal, which termios of Python does not know.
+_TIOCGETD, _N_TTY = 0x5424, 0
+_INT = struct.Struct("i")
 
 
 class Port:
@@ -112,11 +116,30 @@ class Port:
             self.modem.has_dtr = is_open
             if not is_open:
                 self._stop_reading()
+                if not self._is_plain():
+                    self.lose_carrier()
                 self._exchange.closed(self.modem, self._loop.time())
                 self._settle()
         if self.modem.has_dtr and not self._is_read:
             self._loop.add_reader(self._master, self._read)
             self._is_read = True
+
+    def _is_plain(self) -> bool:
+        """Whether the closed terminal is one of text again.
+
+        A killed pppd leaves it to PPP. A serial port forgets that when it is closed; a pty does not while its master is open.
+        """
+        try:
+            terminal = os.open(self.link, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            discipline = fcntl.ioctl(terminal, _TIOCGETD, b"\0" * _INT.size)
+        except OSError:
+            return False
+        finally:
+            os.close(terminal)
+        return _INT.unpack(discipline)[0] == _N_TTY
 
     def _stop_reading(self) -> None:
         self._loop.remove_reader(self._master)

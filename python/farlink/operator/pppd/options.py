@@ -82,8 +82,8 @@ class Pppd:
         rows += [f"linkname {bundle.name}-{line.name}", f'logfile "{log}"']
         rows += [*_multilink(bundle), *_addresses(bundle), *_timers(bundle), *_authentication(bundle, line)]
         if line.role == "answer":
-            # A request before the far end reads is lost, and repeated only after `lcp-restart`. So the end that dials begins, some
-            # time after CONNECT (`connect_delay_s`). pppd's own connect-delay needs a connect script, and with one it drops DTR.
+            # A request before the far end reads is lost, and repeated only after `lcp-restart`. So the end that dials begins,
+            # `connect_delay_s` after CONNECT. pppd's own connect-delay needs a connect script, before which it drops DTR.
             rows.append("silent")
         return "".join(f"{row}\n" for row in rows)
 
