@@ -304,6 +304,8 @@ def test_the_answering_end_waits_for_the_first_request_and_asks_for_chap(bundle,
         rows = text.splitlines()
         assert ("silent" in rows, "require-chap" in rows) == (role == "answer",) * 2
         assert "connect-delay" not in text
+        # A dead line stays in the bundle, and takes its share, while pppd asks it in vain to terminate: each time a restart.
+        assert "lcp-max-terminate 1" in rows
 
 
 def test_secrets_of_others_stay_and_ours_are_private(bundle, tmp_path):

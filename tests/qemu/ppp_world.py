@@ -455,6 +455,7 @@ async def play(
     lines: int = 2,
     ppp: str = "",
     top: str = "",
+    set_up_s: float = 0.2,
     **bank: Any,
 ) -> dict[str, Any]:
     """Have both ends and a bank, and do something with them.
@@ -469,13 +470,15 @@ async def play(
         Of each end.
     ppp, top
         Lines of ``bundle.toml`` of both ends.
+    set_up_s
+        From the answer of a modem to CONNECT.
     bank
         Options of the bank.
     """
     begin = time.monotonic()
     told: list[str] = []
     config = of_options(**{"modems": 2 * lines, "rate_bps": 19200, "delay_s": 0.05, **bank})
-    config = type(config)(**{**vars(config), "set_up_s": 0.2})
+    config = type(config)(**{**vars(config), "set_up_s": set_up_s})
     held: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
     waiting: list[Ports] = []
     banking = asyncio.ensure_future(

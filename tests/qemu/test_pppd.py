@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,16 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.qemu import guest
+from tests.qemu import guest, ppp_guest
 
-SCRIPT = """
-mkdir -p /dev/pts /run/lock /run/ppp
-mount -t devpts devpts /dev/pts
-ip link set lo up
-cd {root}
-{python} -m tests.qemu.ppp_rows /mnt {names}
-"""
-MODULES = ["ppp_generic", "ppp_async", "crc-ccitt"]
 SMOKE = ["smoke", "both at once, zaghloul-2005"]
 
 Found = dict[str, dict[str, Any]]
@@ -29,15 +20,12 @@ Found = dict[str, dict[str, Any]]
 
 def played(names: list[str], folder: Path, *, timeout_s: float) -> Found:
     """What was seen in a guest that plays rows; the test is skipped where there is none."""
-    if (reason := guest.missing()) is not None:
+    if (reason := ppp_guest.missing()) is not None:
         pytest.skip(f"no guest: {reason}")
-    if shutil.which("pppd", path="/usr/sbin:/sbin") is None:
-        pytest.skip("no pppd: apt install ppp")
     quoted = " ".join(f"'{name}'" for name in names)
     begin = time.monotonic()
-    ended = guest.run(
-        SCRIPT.format(root=ROOT, python=sys.executable, names=quoted), folder, modules=MODULES, timeout_s=timeout_s
-    )
+    script = ppp_guest.SETUP.format(root=ROOT) + f"{sys.executable} -m tests.qemu.ppp_rows /mnt {quoted}\n"
+    ended = guest.run(script, folder, modules=ppp_guest.MODULES, timeout_s=timeout_s)
     print(ended.console, f"the guest took {time.monotonic() - begin:.1f} s")
     logs = "".join(
         f"{path.relative_to(folder)}: {path.read_text(errors='replace')}\n" for path in sorted(folder.rglob("*.log"))

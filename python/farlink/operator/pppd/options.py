@@ -115,6 +115,9 @@ def _timers(bundle: Bundle) -> list[str]:
     ppp = bundle.ppp
     rows = [f"lcp-echo-interval {ppp.echo_interval_s}", f"lcp-echo-failure {ppp.echo_failures}"]
     rows += ["lcp-echo-adaptive"] if ppp.echo_adaptive else []
+    # A line without echoes stays in the bundle, and takes its share, until it has been asked in vain to terminate: each time
+    # an `lcp-restart`.
+    rows.append("lcp-max-terminate 1")
     # A request that is repeated after the link is open takes it out of the bundle.
     rows += [f"lcp-restart {ppp.lcp_restart_s}", f"lcp-max-configure {ppp.lcp_tries}", f"ipcp-restart {ppp.ipcp_restart_s}"]
     return [*rows, f"pap-restart {ppp.auth_restart_s}", f"chap-restart {ppp.auth_restart_s}"]
