@@ -140,6 +140,15 @@ def requests(row: dict[str, Any]) -> None:
     assert row["interfaces"] == {"near": [], "far": []}
 
 
+def discriminator(row: dict[str, Any]) -> None:
+    assert row["interfaces"] == {"near": ["ppp0", "ppp1"], "far": ["ppp0"]}
+
+
+def no_multilink(row: dict[str, Any]) -> None:
+    for name, address in (("near", "10.64.64.1"), ("far", "10.64.64.2")):
+        assert {key: one["address"] for key, one in row["interfaces"][name].items()} == {"ppp0": address, "ppp1": address}
+
+
 ROWS: dict[str, Check] = {
     "later link dropped": later_link,
     "first link dropped": first_link,
@@ -152,13 +161,15 @@ ROWS: dict[str, Check] = {
     "load, 5 s x 3": load_kills,
     "load, farlink": load_is_borne,
     "requests repeated": requests,
+    "other discriminator": discriminator,
+    "peer without multilink": no_multilink,
 }
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(
     os.environ.get("FARLINK_PEERS") not in ("all", "again"),
-    reason="a minute or two for each of twelve guests: FARLINK_PEERS=all includes them",
+    reason="a minute or two for each of thirteen guests: FARLINK_PEERS=all includes them",
 )
 @pytest.mark.parametrize("name", ROWS)
 def test_what_pppd_does_to_a_bundle(name, tmp_path):
