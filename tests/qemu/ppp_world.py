@@ -65,8 +65,8 @@ class End:
         How many lines it has.
     folder
         Where its files are made.
-    more
-        Lines of ``bundle.toml`` for the table ``[ppp]``, and for the top.
+    ppp, top
+        Lines of ``bundle.toml``: of the table ``[ppp]``, and before the tables.
     """
 
     def __init__(self, name: str, lines: int, folder: Path, *, ppp: str = "", top: str = "") -> None:
@@ -75,7 +75,6 @@ class End:
         self.inside: list[str] = []
         self._holder: subprocess.Popen[bytes] | None = None
         if name == "far":
-            # A network and a /run of its own, and its own secrets.
             hold = "mount -t tmpfs tmpfs /run && mkdir /run/ppp /run/lock && ip link set lo up && echo held && exec sleep 1d"
             self._holder = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", hold], stdout=subprocess.PIPE)
             assert self._holder.stdout is not None

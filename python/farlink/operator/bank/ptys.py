@@ -139,7 +139,7 @@ class Port:
             return False
         finally:
             os.close(terminal)
-        return _INT.unpack(discipline)[0] == _N_TTY
+        return discipline == _INT.pack(_N_TTY)
 
     def _stop_reading(self) -> None:
         self._loop.remove_reader(self._master)
