@@ -3,7 +3,7 @@
 # make test     install what the tests need, and run all of them
 # make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries; as root,
 #               AeroTP over loopback beside quinn
-# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
+# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds do to a bundle
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
 # make kernel-neighbours  the same beside the kernel's TCP, over tbf and over a relay, and its page: half an hour, as root
@@ -42,7 +42,7 @@ run: install
 
 test: $(STAMPS)/venv
 	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc ip=iproute2 curl=curl nft=nftables \
-		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static /usr/include/fec.h=libfec-dev
+		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp /usr/include/fec.h=libfec-dev
 	@.ci/checks
 
 check:
@@ -63,7 +63,8 @@ bench: test-tools
 	@$(BIN)/python benches/loopback.py || [ $$? -eq 2 ] # 2: not as root, as it says
 
 peers: test-tools
-	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev
+	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev \
+		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
 	@FARLINK_PEERS=$(PEERS) $(BIN)/python -m pytest -n 2 tests/peers tests/qemu; status=$$?; \
 		$(BIN)/python -m tests.peers.report kept && [ $$status -eq 0 -o $$status -eq 5 ] # 5: all cells passed before
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import select
 import shlex
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -153,6 +155,21 @@ def test_a_drop_closes_both_ports_and_their_names_are_those_of_new_ones(bank, tm
         assert str(before).startswith("/dev/pts/")
     with terminals(tmp_path / "ports", "a", "b") as (a, b):
         assert b"OK" in b.ask("AT")
+        connect(a, b)
+
+
+def test_a_port_that_a_killed_pppd_left_to_ppp_speaks_at_again(bank, tmp_path):
+    """As N_PPP, which few kernels have, N_NULL takes no text; each stays with a pty whose master is open."""
+    bank()
+    set_discipline, n_null = 0x5423, 27
+    with terminals(tmp_path / "ports", "a") as (a,):
+        a.ask("ATZ")
+        try:
+            fcntl.ioctl(a.file, set_discipline, struct.pack("i", n_null))
+        except OSError as error:
+            pytest.skip(f"this kernel has no line discipline {n_null}: {error.strerror}")
+    time.sleep(0.5)
+    with terminals(tmp_path / "ports", "a", "b") as (a, b):
         connect(a, b)
 
 

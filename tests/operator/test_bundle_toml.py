@@ -291,6 +291,23 @@ def test_pppd_knows_every_option(bundle, tmp_path, preset, edit, role):
         assert subprocess.run([PPPD, "file", broken, "dryrun"], capture_output=True, timeout=60).returncode == 2
 
 
+@pytest.mark.parametrize("role", ["dial", "answer"])
+def test_the_answering_end_waits_for_the_first_request_and_asks_for_chap(bundle, role):
+    """`connect-delay` works with a connect script only, which would hang up: the dialling operator waits before it starts pppd.
+
+    `auth` alone asks for EAP first, which no restart here is for.
+    """
+    answer = [('number = "00881600005123"', 'role = "answer"'), ('number = "00881600005124"', 'role = "answer"')]
+    config, _ = load(bundle(*(answer if role == "answer" else [])))
+
+    for text in Pppd(Path("/run/farlink")).files(config).values():
+        rows = text.splitlines()
+        assert ("silent" in rows, "require-chap" in rows) == (role == "answer",) * 2
+        assert "connect-delay" not in text
+        # A dead line stays in the bundle, and takes its share, while pppd asks it in vain to terminate: each time a restart.
+        assert "lcp-max-terminate 1" in rows
+
+
 def test_secrets_of_others_stay_and_ours_are_private(bundle, tmp_path):
     config, secrets = load(bundle())
     (tmp_path / "chap-secrets").write_text('other * "kept" *\n')

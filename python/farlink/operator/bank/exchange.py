@@ -6,7 +6,7 @@ import math
 import random
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from farlink.operator.at.profiles import SCALES
 from farlink.operator.bank.config import BankConfig, Scripted
@@ -38,6 +38,8 @@ class _Call:
     ends: tuple[Modem, Modem]
     paces: tuple[Pace, Pace]
     drops_at: float
+    # From each end, so much has arrived at the other.
+    carried_bytes: list[int] = field(default_factory=lambda: [0, 0])
 
     def pace_from(self, modem: Modem) -> Pace:
         return self.paces[0] if modem is self.ends[0] else self.paces[1]
@@ -97,6 +99,11 @@ class Exchange:
         self._lost.discard(modem.name)
         return is_lost
 
+    def carried_bytes(self, modem: Modem) -> int | None:
+        """How many bytes of this modem have arrived at the other end of its call; None without a call."""
+        call = self._call_of(modem)
+        return None if call is None else call.carried_bytes[call.ends.index(modem)]
+
     def poll_timeout(self) -> float | None:
         """When `advance` has to be called."""
         times = [attempt.ends_at for attempt in self._attempts]
@@ -111,20 +118,37 @@ class Exchange:
     def advance(self, now: float) -> None:
         """Let everything happen that is due."""
         while self._script and self._script[0].at_s <= now:
-            self._do(self._script.popleft(), now)
+            self.do(self._script.popleft(), now)
         for attempt in list(self._attempts):
             self._advance_attempt(attempt, now)
         for call in list(self._calls):
             if now >= call.drops_at:
                 self._drop(call, now, "NO CARRIER")
                 continue
-            for sender, pace in zip(call.ends, call.paces, strict=True):
+            for at, (sender, pace) in enumerate(zip(call.ends, call.paces, strict=True)):
                 arrived, receiver = pace.take(now), call.other(sender)
                 # After +++ a modem listens to its terminal, and what arrives is lost.
                 if receiver.phase is Phase.ONLINE and not (sender.is_deaf or receiver.is_deaf):
                     receiver.output += arrived
+                    call.carried_bytes[at] += len(arrived)
         for modem in self.modems.values():
             modem.advance(now)
+
+    def do(self, event: Scripted, now: float) -> None:
+        """Let an event happen now, whenever it was meant to happen."""
+        modem = self.modems[event.modem]
+        self._tell(now, f"{modem.name}: {event.action}{f' {event.level}' if event.action == 'signal' else ''}")
+        match event.action:
+            case "drop":
+                self._cut(modem, now, "NO CARRIER")
+            case "signal":
+                modem.signal = min(event.level, max(SCALES[modem.profile.signal], 1))
+                if modem.signal == 0:
+                    self._cut(modem, now, "no signal")
+            case _:
+                modem.is_busy = event.action == "busy"
+                modem.is_silent = event.action == "silent"
+                modem.is_deaf = event.action == "deaf"
 
     def _tell(self, now: float, said: str) -> None:
         if self._listener is not None:
@@ -229,21 +253,6 @@ class Exchange:
         is_ringing = modem.is_ringing
         modem.end("normal", result=None)
         modem.is_ringing = is_ringing and self._attempt_to(modem) is not None
-
-    def _do(self, event: Scripted, now: float) -> None:
-        modem = self.modems[event.modem]
-        self._tell(now, f"{modem.name}: {event.action}{f' {event.level}' if event.action == 'signal' else ''}")
-        match event.action:
-            case "drop":
-                self._cut(modem, now, "NO CARRIER")
-            case "signal":
-                modem.signal = min(event.level, max(SCALES[modem.profile.signal], 1))
-                if modem.signal == 0:
-                    self._cut(modem, now, "no signal")
-            case _:
-                modem.is_busy = event.action == "busy"
-                modem.is_silent = event.action == "silent"
-                modem.is_deaf = event.action == "deaf"
 
     def _cut(self, modem: Modem, now: float, cause: str) -> None:
         call = self._call_of(modem)

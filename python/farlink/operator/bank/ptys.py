@@ -9,13 +9,14 @@ import fcntl
 import os
 import select
 import signal
+import struct
 import tempfile
 import tty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from farlink.errors import OperatorError
-from farlink.operator.bank.config import BankConfig
+from farlink.operator.bank.config import ACTIONS, BankConfig, Scripted
 from farlink.operator.bank.exchange import Exchange
 from farlink.operator.bank.modem import Modem
 
@@ -24,6 +25,9 @@ _LOOK_S = 0.05
 _READ_BYTES = 4096
 # What a terminal that nobody reads may leave behind in the modem.
 _MOST_UNREAD_BYTES = 1 << 16
+# Linux' line discipline of a terminal, which termios of Python does not know.
+_TIOCGETD, _N_TTY = 0x5424, 0
+_INT = struct.Struct("i")
 
 
 class Port:
@@ -112,11 +116,30 @@ class Port:
             self.modem.has_dtr = is_open
             if not is_open:
                 self._stop_reading()
+                if not self._is_plain():
+                    self.lose_carrier()
                 self._exchange.closed(self.modem, self._loop.time())
                 self._settle()
         if self.modem.has_dtr and not self._is_read:
             self._loop.add_reader(self._master, self._read)
             self._is_read = True
+
+    def _is_plain(self) -> bool:
+        """Whether the closed terminal is one of text again.
+
+        A killed pppd leaves it to PPP. A serial port forgets that when it is closed; a pty does not while its master is open.
+        """
+        try:
+            terminal = os.open(self.link, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            discipline = fcntl.ioctl(terminal, _TIOCGETD, b"\0" * _INT.size)
+        except OSError:
+            return False
+        finally:
+            os.close(terminal)
+        return discipline == _INT.pack(_N_TTY)
 
     def _stop_reading(self) -> None:
         self._loop.remove_reader(self._master)
@@ -141,8 +164,21 @@ class Port:
         self._settle()
 
 
-class _Ports:
-    """All ports, and the timer of their exchange."""
+class Ports:
+    """All ports, and the timer of their exchange.
+
+    Parameters
+    ----------
+    exchange
+        Of their modems.
+    folder
+        Where the names of the terminals are made.
+
+    Attributes
+    ----------
+    ports
+        One for each modem.
+    """
 
     def __init__(self, exchange: Exchange, folder: Path) -> None:
         self._exchange = exchange
@@ -164,7 +200,28 @@ class _Ports:
         due = self._exchange.poll_timeout()
         self._timer = None if due is None else self._loop.call_at(due, self.settle)
 
+    def do(self, modem: str, action: str, level: int = 0) -> None:
+        """Do something to a modem now, beside what is scripted: one of `ACTIONS`.
+
+        Raises
+        ------
+        OperatorError
+            If there is no such modem or action.
+        """
+        if modem not in self._exchange.modems:
+            raise OperatorError(f"there is no modem {modem!r}", f"give one of {', '.join(self._exchange.modems)}")
+        if action not in ACTIONS:
+            raise OperatorError(f"{action!r} is nothing that is done to a modem", f"give one of {', '.join(ACTIONS)}")
+        now = self._loop.time()
+        self._exchange.do(Scripted(now, modem, action, level), now)
+        self.settle()
+
+    def carried_bytes(self, modem: str) -> int | None:
+        """How many bytes of a modem have arrived at the other end of its call; None without a call."""
+        return self._exchange.carried_bytes(self._exchange.modems[modem])
+
     def close(self) -> None:
+        """Close and remove all of them."""
         if self._timer is not None:
             self._timer.cancel()
         for port in self.ports:
@@ -178,6 +235,7 @@ async def serve(
     duration_s: float | None = None,
     ready: Callable[[list[tuple[str, str, Path]]], None],
     tell: Callable[[float, str], None] | None = None,
+    control: Callable[[Ports], None] | None = None,
 ) -> None:
     """Run a bank until it is cancelled, SIGINT or SIGTERM comes, or its time is over.
 
@@ -194,6 +252,8 @@ async def serve(
         Gets name, number and path of each modem.
     tell
         Gets what happens: seconds since the start, and a text.
+    control
+        Gets the ports before they are ready, for a program that does something to modems while the bank runs in its own loop.
 
     Raises
     ------
@@ -206,12 +266,14 @@ async def serve(
     told = None if tell is None else lambda now, said: tell(now - begin, said)
     exchange = Exchange(BankConfig(**{**vars(config), "events": events}), told)
     with _folder(folder, list(exchange.modems)) as used:
-        ports = _Ports(exchange, used)
+        ports = Ports(exchange, used)
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(RuntimeError, ValueError):  # not in the main thread
                 loop.add_signal_handler(number, stop.set)
         try:
+            if control is not None:
+                control(ports)
             ready([(port.modem.name, port.modem.number, port.link) for port in ports.ports])
             ports.settle()
             with contextlib.suppress(TimeoutError):

@@ -33,7 +33,7 @@ class Ppp:
     lcp_tries
         How many such requests.
     connect_delay_s
-        How long the far end may take until it speaks PPP.
+        How long the far end may take until it speaks PPP: who dials starts pppd so long after CONNECT.
     compression
         Whether packets are compressed (CCP).
     line_packets

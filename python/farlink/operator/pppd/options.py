@@ -81,6 +81,10 @@ class Pppd:
         rows += [f"{self._profile(line).speed_bps}", "nodetach", "nopersist", "modem", "crtscts"]
         rows += [f"linkname {bundle.name}-{line.name}", f'logfile "{log}"']
         rows += [*_multilink(bundle), *_addresses(bundle), *_timers(bundle), *_authentication(bundle, line)]
+        if line.role == "answer":
+            # A request before the far end reads is lost, and repeated only after `lcp-restart`. So the end that dials begins,
+            # `connect_delay_s` after CONNECT. pppd's own connect-delay needs a connect script, before which it drops DTR.
+            rows.append("silent")
         return "".join(f"{row}\n" for row in rows)
 
     def _profile(self, line: Line) -> profiles.Profile:
@@ -111,10 +115,12 @@ def _timers(bundle: Bundle) -> list[str]:
     ppp = bundle.ppp
     rows = [f"lcp-echo-interval {ppp.echo_interval_s}", f"lcp-echo-failure {ppp.echo_failures}"]
     rows += ["lcp-echo-adaptive"] if ppp.echo_adaptive else []
+    # A line without echoes stays in the bundle, and takes its share, until it has been asked in vain to terminate: each time
+    # an `lcp-restart`.
+    rows.append("lcp-max-terminate 1")
     # A request that is repeated after the link is open takes it out of the bundle.
     rows += [f"lcp-restart {ppp.lcp_restart_s}", f"lcp-max-configure {ppp.lcp_tries}", f"ipcp-restart {ppp.ipcp_restart_s}"]
-    rows += [f"pap-restart {ppp.auth_restart_s}", f"chap-restart {ppp.auth_restart_s}"]
-    return [*rows, f"connect-delay {round(1000 * ppp.connect_delay_s)}"]
+    return [*rows, f"pap-restart {ppp.auth_restart_s}", f"chap-restart {ppp.auth_restart_s}"]
 
 
 def _authentication(bundle: Bundle, line: Line) -> list[str]:
@@ -122,7 +128,8 @@ def _authentication(bundle: Bundle, line: Line) -> list[str]:
     if not bundle.user:
         return ["noauth"]
     if line.role == "answer":
-        return ["auth", "hide-password"]
+        # With `auth` alone pppd asks for EAP first, which takes a round trip more.
+        return ["require-chap", "hide-password"]
     return ["noauth", f"user {bundle.user}", "hide-password"]
 
 

@@ -1,0 +1,155 @@
+"""Write `docs/validation/bundle-pppd.md`: real pppds over modems that lose calls, in a guest, beside the simulator.
+
+As root, with QEMU; a cell takes as long as it says, and half a minute more. Measured cells are appended to
+`out/bundle-pppd.jsonl` with commit and date, and the same command goes on where it stopped. Without `--only` it measures the
+short cells; the others take 20 minutes each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import page
+from measuring import commit, finish_or_quit, keep_line, kept_lines, quit_for
+
+sys.path.insert(0, str(page.ROOT))
+from tests.qemu import guest, ppp_guest
+
+import farlink
+
+KEPT = page.ROOT / "out" / "bundle-pppd.jsonl"
+COMMON: dict[str, Any] = {
+    "rate_bps": 2400,
+    "delay_s": 0.5,
+    "set_up_s": 2.0,
+    "dropped_s": 5.0,
+    "failed_s": 20.0,
+    "attach_limit_s": 60.0,
+    "seed": 1,
+}
+CELLS: dict[str, dict[str, Any]] = {
+    "2 modems, 2 min": {"lines": 2, "duration_s": 120.0, "mean_up_s": 60.0},
+    "8 modems, 2 min": {"lines": 8, "duration_s": 120.0, "mean_up_s": 240.0},
+    **{f"{lines} modems, 20 min": {"lines": lines, "duration_s": 1200.0, "mean_up_s": 1200.0} for lines in range(1, 9)},
+}
+SHORT = "2 min"
+# A guest that wakes later than this adds a tenth and more to the delay.
+MOST_LATE_S = 0.05
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Play a cell in a guest."""
+    cell = COMMON | CELLS[name]
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="farlink-pppd-") as temporary:
+        work = Path(temporary)
+        (work / "cell.json").write_text(json.dumps(cell))
+        script = ppp_guest.SETUP.format(root=page.ROOT) + f"{sys.executable} -m tests.qemu.ppp_load /mnt /mnt/cell.json\n"
+        ended = guest.run(script, work, modules=ppp_guest.MODULES, timeout_s=cell["duration_s"] + 400)
+        if ended.status != 0:
+            raise RuntimeError(f"{name}: the guest ended with {ended.status}: {ended.console[-2000:]}")
+        found = json.loads((work / "found.json").read_text())
+    if "error" in found:
+        raise RuntimeError(f"{name}: {found['error']}")
+    return {"found": found, "load": [load, os.getloadavg()[0]], "commit": commit(), "date": date.today().isoformat()}
+
+
+def down_times(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> list[list[list[float]]]:
+    """When each line was not part of the bundle, as the simulator takes it."""
+    found: list[list[list[float]]] = [[] for _ in range(cell["lines"])]
+    for at_s, line, what in events:
+        if what == "down":
+            found[line].append([max(at_s, 0.0), cell["duration_s"]])
+        elif what == "up" and found[line]:
+            found[line][-1][1] = at_s
+    return found
+
+
+def simulated_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> float:
+    """Goodput of the packet engine with the same lines, down at the same times."""
+    bundle = {
+        "lines": cell["lines"],
+        "scheduler": "linux",
+        # 12 KB of the pty, and 4 KB of the bank's modem behind it.
+        "tty_bytes": 12288 + 4096,
+        "calls": {"schedule": down_times(cell, events)},
+    }
+    tcp = {
+        "kind": "tcp",
+        "variant": "rack",
+        "congestion_control": "cubic",
+        "segment_bytes": 1448,
+        "timestamps": True,
+        "rto": {"algorithm": "linux", "initial_s": 1, "minimum_s": 0.2},
+    }
+    scenario = {
+        "title": "A bundle of pppd",
+        "duration_s": cell["duration_s"],
+        "runs": 1,
+        "link": {"rate_bps": cell["rate_bps"], "delay_s": cell["delay_s"], "bundle": bundle},
+        "transport": {"tcp": tcp},
+        "flow": {"data": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
+    }
+    rows = farlink.run(scenario).rows
+    return float(rows["goodput_bps"][list(rows["flow"]).index("data")])
+
+
+def write_page() -> None:
+    """Write what there is."""
+    last = {one["name"]: one for one in kept_lines(KEPT) if one["name"] in CELLS}
+    rows = []
+    for name, one in last.items():
+        cell, found = COMMON | CELLS[name], one["found"]
+        goodput_bps = 8 * found["bytes"] / cell["duration_s"]
+        simulated = simulated_bps(cell, found["events"])
+        drops = sum(what == "dropped" for _, _, what in found["events"])
+        shares = [f"{found[key]:.1%}" for key in ("all_up", "any_up")]
+        late = f"{1e3 * found['late_p99_s']:.0f} ms"
+        is_late = found["late_p99_s"] > MOST_LATE_S
+        goodputs = [f"{goodput_bps:.0f}", f"{simulated:.0f}", f"{goodput_bps / simulated - 1:+.0%}"]
+        rows.append([name, f"{drops}", *shares, *goodputs, f"**{late}**" if is_late else late, one["commit"], one["date"]])
+    head = ["cell", "drops", "all up", "one up", "goodput, bit/s", "simulated", "apart", "late, 99 %", "commit", "date"]
+    page.write(
+        "bundle-pppd.md",
+        {},
+        cells=page.table(head, rows, "lr"),
+        measured=len(last),
+        all_cells=len(CELLS),
+        most_late=f"{1e3 * MOST_LATE_S:.0f} ms",
+    )
+
+
+def work(arguments: argparse.Namespace) -> None:
+    """Do what the command line asks for."""
+    if not arguments.page and (reason := ppp_guest.missing()) is not None:
+        quit_for(f"no guest: {reason}", "as root: apt install qemu-system-x86 busybox-static ppp")
+    there = {one["name"] for one in kept_lines(KEPT)}
+    for name in () if arguments.page else CELLS:
+        if arguments.only in name and name not in there:
+            measured = measure(name)
+            keep_line(KEPT, {"name": name, **measured})
+            print(
+                name, json.dumps({key: value for key, value in measured["found"].items() if key != "arrived"}), file=sys.stderr
+            )
+    write_page()
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=SHORT, metavar="WORDS", help="cells with these words in their names (%(default)s)")
+    parser.add_argument("--page", action="store_true", help="measure nothing, and write the page from what is there")
+    arguments = parser.parse_args()
+    finish_or_quit(lambda: work(arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""TCP through a bundle of real pppds whose calls are dropped by chance, in a guest.
+
+`python -m tests.qemu.ppp_load FOLDER CELL.json` plays one cell and writes `FOLDER/found.json`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from farlink.operator.bank import pace
+from tests.qemu.ppp_world import ADDRESSES, End, MissedError, World, play
+
+_PORT = 5001
+_LOOK_S = 0.1
+# The guest is emulated: it cannot wake for each 3 bytes of sixteen modems.
+_PIECE_S = 0.05
+
+
+class Lines:
+    """Dials all lines again and again, and notes when each is part of the bundle at both ends."""
+
+    def __init__(self, world: World, cell: dict[str, Any]) -> None:
+        self._world, self._cell = world, cell
+        self.is_up = [False] * world.lines
+        self.events: list[tuple[float, int, str]] = []
+
+    def note(self, at: int, what: str) -> None:
+        """Keep an event."""
+        self.events.append((time.monotonic(), at, what))
+
+    async def keep(self, at: int) -> None:
+        """Dial, wait for the end of the call, pause, dial again."""
+        while True:
+            try:
+                await self._world.bring_up(at, within_s=self._cell["attach_limit_s"])
+            except MissedError as error:
+                self.note(at, f"failed: {error}")
+                for phone in self._world.pair(at):
+                    phone.close()
+                await asyncio.sleep(self._cell["failed_s"])
+                continue
+            self.is_up[at] = True
+            self.note(at, "up")
+            while all(phone.has_carrier for phone in self._world.pair(at)):
+                await asyncio.sleep(_LOOK_S)
+            self.is_up[at] = False
+            self.note(at, "down")
+            for phone in self._world.pair(at):
+                phone.close()
+            await asyncio.sleep(self._cell["dropped_s"])
+
+    async def drop(self, at: int, times_s: list[float], begin: float) -> None:
+        """Have the bank lose the call of a line at these times, as far as it is up then."""
+        for due_s in times_s:
+            await asyncio.sleep(max(0.0, begin + due_s - time.monotonic()))
+            if self.is_up[at]:
+                self.note(at, "dropped")
+                self._world.drop(at)
+
+
+class Transfer:
+    """One TCP connection from the near end to the far end, that always has data."""
+
+    def __init__(self, ends: dict[str, End]) -> None:
+        self._loop = asyncio.get_running_loop()
+        with ends["far"].network():
+            self._listener = socket.create_server(("0.0.0.0", _PORT))
+        with ends["near"].network():
+            self._sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        for one in (self._listener, self._sender):
+            one.setblocking(False)
+        self.arrived: list[tuple[float, int]] = []
+        self._tasks = [asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._send())]
+
+    async def _send(self) -> None:
+        await self._loop.sock_connect(self._sender, (ADDRESSES["far"], _PORT))
+        while True:
+            await self._loop.sock_sendall(self._sender, b"x" * 4096)
+
+    async def _receive(self) -> None:
+        connection, _ = await self._loop.sock_accept(self._listener)
+        connection.setblocking(False)
+        total = 0
+        while data := await self._loop.sock_recv(connection, 65536):
+            total += len(data)
+            self.arrived.append((time.monotonic(), total))
+
+    async def close(self) -> list[str]:
+        """End it; returns what went wrong."""
+        wrong = [repr(task.exception()) for task in self._tasks if task.done() and task.exception() is not None]
+        for task in self._tasks:
+            task.cancel()
+        self._sender.close()
+        self._listener.close()
+        return wrong
+
+
+async def lateness(found: list[float]) -> None:
+    """How late the loop, and with it the bank, wakes up."""
+    while True:
+        due = time.monotonic() + _LOOK_S
+        await asyncio.sleep(_LOOK_S)
+        found.append(time.monotonic() - due)
+
+
+async def load(cell: dict[str, Any], world: World) -> dict[str, Any]:
+    """Bring all lines up, then transfer for the cell's time while calls are lost."""
+    lines = Lines(world, cell)
+    tasks = [asyncio.ensure_future(lines.keep(at)) for at in range(world.lines)]
+    late: list[float] = []
+    try:
+        while not all(lines.is_up):
+            for task in tasks:
+                if task.done():
+                    task.result()
+            await asyncio.sleep(_LOOK_S)
+        await world.addressed()
+        begin = time.monotonic()
+        tasks.append(asyncio.ensure_future(lateness(late)))
+        for at in range(world.lines):
+            tasks.append(asyncio.ensure_future(lines.drop(at, drop_times_s(cell, at), begin)))
+        transfer = Transfer(world.ends)
+        shares = {"all": 0, "any": 0, "looks": 0}
+        while (now := time.monotonic()) < begin + cell["duration_s"]:
+            shares["looks"] += 1
+            shares["all"] += all(lines.is_up)
+            shares["any"] += any(lines.is_up)
+            await asyncio.sleep(max(0.0, now + _LOOK_S - time.monotonic()))
+        wrong = await transfer.close()
+    finally:
+        for task in tasks:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks)
+    late.sort()
+    return {
+        "all_up": shares["all"] / shares["looks"],
+        "any_up": shares["any"] / shares["looks"],
+        "bytes": transfer.arrived[-1][1] if transfer.arrived else 0,
+        "arrived": [(round(at - begin, 2), total) for at, total in transfer.arrived],
+        "events": [(round(at - begin, 2), line, what) for at, line, what in lines.events],
+        "wrong": wrong,
+        "late_p99_s": late[int(0.99 * len(late))],
+        "late_most_s": late[-1],
+    }
+
+
+def drop_times_s(cell: dict[str, Any], at: int) -> list[float]:
+    """When calls of a line are lost, by a Poisson process of its own."""
+    if not cell["mean_up_s"]:
+        return []
+    draw = random.Random(f"{cell['seed']} {at}")
+    times, now = [], 0.0
+    while (now := now + draw.expovariate(1 / cell["mean_up_s"])) < cell["duration_s"]:
+        times.append(now)
+    return times
+
+
+def main() -> None:
+    """Play one cell."""
+    folder, cell = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
+    pace._PIECE_S = _PIECE_S
+
+    async def act(world: World) -> dict[str, Any]:
+        return await load(cell, world)
+
+    bank = {"rate_bps": cell["rate_bps"], "delay_s": cell["delay_s"]}
+    found = asyncio.run(play(act, folder / "run", lines=cell["lines"], set_up_s=cell["set_up_s"], **bank))
+    (folder / "found.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
