@@ -28,7 +28,7 @@ say = lambda text: os.write(1, (text + "\\n").encode())
 folder, line = os.path.split(sys.argv[2])
 script = open(os.path.join(folder, os.path.splitext(line)[0] + ".script")).read().split("\\n")
 def hup(*_):
-    say("Hangup (SIGHUP)"); say("Connection terminated.")
+    say("Hangup (SIGHUP)"); say("Link terminated.")
     if "owner" not in script: sys.exit(5)
 def term(*_):
     say("Terminating on signal 15"); sys.exit(5)
@@ -108,7 +108,7 @@ def test_a_link_is_up_when_it_is_attached_or_has_addresses(play, script):
     play(act)
 
 
-@pytest.mark.parametrize("script", ["Using interface ppp0\nConnect: ppp0 <--> /dev/pts/3", "New bundle ppp0 created"])
+@pytest.mark.parametrize("script", ["Using interface ppp0\nConnect: ppp0 <--> /dev/pts/3", "CHAP authentication succeeded"])
 def test_a_process_and_an_interface_are_no_link(play, script):
     async def act(world: World) -> None:
         await world.start("a", f"{script}\nSent 1 bytes, received 2 bytes.")
@@ -196,11 +196,13 @@ def test_a_pppd_that_ignores_signals_is_killed(play, monkeypatch):
     play(act)
 
 
-def test_what_a_link_has_carried_is_told_before_its_end(play):
+def test_what_a_link_alone_has_carried_is_told_before_its_end(play):
     async def act(world: World) -> None:
         end = "Modem hangup\nConnect time 1.0 minutes.\nSent 10 bytes, received 20 bytes.\nConnection terminated."
-        await world.start("a", f"owner\n{FIRST}\n{end}")
+        await world.start("a", f"local  IP address 10.0.0.1\nremote IP address 10.0.0.2\n{end}\nexit 16")
         await world.until(lambda: world.said[-2:] == [Carried(20, 10), Down("Modem hangup")])
+        await world.start("b", f"owner\n{FIRST}\n{end}")
+        await world.until(lambda: world.said[-2:] == [Up(), Down("Modem hangup")])
 
     play(act)
 

@@ -351,3 +351,15 @@ def test_a_second_journal_is_refused(tmp_path):
 def test_status_is_json(tmp_path):
     with Answering(tmp_path / "camp.journal") as server:
         assert json.loads(json.dumps(control.ask(server.journal, {"n": 1}, bundle="camp"))) == {"got": {"n": 1}}
+
+
+def test_what_happens_before_the_first_connection_is_recorded(disk):
+    recorder = Recorder(disk, lambda _: None)
+    recorder.begin(["a"], is_try=False)
+    recorder.state(action("failed", cause="ATZ was not answered"))
+    recorder.finish()
+    recorder.begin(["a"], is_try=False)
+    recorder.state(action("failed"))
+    recorder.begin(["a"])
+    recorder.state(action("connecting"))
+    assert [one[0] for one in states(disk)] == [1, 1, 2]

@@ -24,6 +24,8 @@ _PATHS = "/usr/sbin:/sbin:/usr/bin:/usr/local/sbin"
 _INTERFACES = Path("/sys/class/net")
 # Above what pppd takes to ask a dead far end for its end, and to be done with that.
 _SPARE_S = 3.0
+# From the message to the closing of the tty.
+_CLOSE_S = 0.5
 # What a link has carried is said behind its end, and soon; a link that ends is not kept secret for longer.
 _LAST_WORDS_S = 0.5
 _MOST_LOG_BYTES = 1 << 20
@@ -49,8 +51,9 @@ CAUSES = {
 _UP = re.compile(r"Link attached to (ppp\d+)|remote IP address |local  LL address ")
 _DOWN = re.compile(r"Modem hangup|Connection terminated\.|Link terminated\.|Hangup \(SIGHUP\)|No response to \d+ echo-requests")
 _INTERFACE = re.compile(r"(?:Using interface|New bundle|Link attached to) (ppp\d+)")
-# Behind this the tty is no longer pppd's, whether its process lives or not.
-_RELEASED = "Connection terminated."
+# Behind this the tty is no longer pppd's, whether its process lives or not: the first of a link in a bundle, the other one of
+# a link alone, and of a whole bundle.
+_RELEASED = re.compile(r"(?:Link|Connection) terminated\.")
 _BYTES = re.compile(r"Sent (\d+) bytes, received (\d+) bytes\.")
 
 
@@ -171,7 +174,7 @@ class _PppdLink:
         self._process: Process | None = None
         self._cause: str | None = None
         self._last_words: asyncio.TimerHandle | None = None
-        self._is_told = self._is_owner = False
+        self._is_told = self._is_owner = self._is_in_bundle = False
         self._released = asyncio.Event()
         self.is_up = False
         self.interface: str | None = None
@@ -192,14 +195,18 @@ class _PppdLink:
         if ends_bundle:
             await self.end(signal.SIGTERM)
             return
-        if self._process is None or self._released.is_set():
+        if self._process is None or not self.is_running:
             return
-        self._process.send(signal.SIGHUP)
+        if not self._released.is_set():
+            self._process.send(signal.SIGHUP)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience_s):
                 await self._released.wait()
         if not self._released.is_set():
             await self.end(signal.SIGTERM if self._is_owner else signal.SIGKILL)
+        until = asyncio.get_running_loop().time() + _CLOSE_S
+        while self.is_running and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.02)
 
     async def end(self, number: int) -> None:
         if self._process is not None:
@@ -211,14 +218,19 @@ class _PppdLink:
         if interface:
             self.interface = interface[1]
         self._is_owner = self._is_owner or "New bundle" in line
+        self._is_in_bundle = self._is_in_bundle or self._is_owner or "Link attached" in line
         for one in said_of(line):
             if isinstance(one, Down):
                 # The process may live on as the owner of the bundle; the link is over all the same.
                 self._over(one.cause)
-            elif isinstance(one, Carried) or self._cause is None:
+            elif isinstance(one, Carried):
+                # In a bundle pppd counts what all links have carried, not this one.
+                if not self._is_in_bundle:
+                    self._tell(one)
+            elif self._cause is None:
                 self.is_up = self.is_up or isinstance(one, Up)
                 self._tell(one)
-        if _RELEASED in line:
+        if _RELEASED.search(line):
             self._free()
 
     def _ended(self, status: int) -> None:

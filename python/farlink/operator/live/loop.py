@@ -147,6 +147,7 @@ class Operator:
     async def _turn(self) -> None:
         """Do what is due, again and again. The watchdog is fed here, where lines are moved."""
         wall_at = look_at = fed_at = self._began
+        was_lost = False
         forget_at = self._began + _LOOK_S
         feed_s = watchdog_s()
         while not self._is_stopping:
@@ -171,10 +172,12 @@ class Operator:
                 wall_at = now + _WALL_CLOCK_S
             if now >= look_at:
                 self._recorder.retry()
-                if self._back_end.is_bundle_lost():
+                # Twice: links that end together with their bundle say so a moment later.
+                is_lost = self._back_end.is_bundle_lost()
+                if is_lost and was_lost:
                     self._tell("the bundle's interface is gone while its links are up: all of them are dialled anew")
                     self._handle("bundle-lost", cause="the bundle's interface is gone")
-                look_at = now + _LOOK_S
+                was_lost, look_at = is_lost, now + _LOOK_S
             if now >= forget_at:
                 self._recorder.forget(self._bundle.keep_days)
                 forget_at = now + _FORGET_S
@@ -246,8 +249,7 @@ class Operator:
 
     def _changed(self, action: dict[str, Any]) -> None:
         name, state = action["line"], action["state"]
-        if state in ("connecting", "connected", "waiting") and not self._is_stopping:
-            self._recorder.begin(self._order())
+        self._recorder.begin(self._order(), is_try=state in ("connecting", "connected", "waiting") and not self._is_stopping)
         self._recorder.state(action)
         words = words_of(action)
         self._tell(f"{name}: {state} ({words})")

@@ -136,15 +136,17 @@ class Recorder:
         if state == "connecting":
             line.bytes_in = line.bytes_out = None
 
-    def begin(self, order: list[str]) -> None:
+    def begin(self, order: list[str], *, is_try: bool = True) -> None:
         """Begin a connection if none is open.
 
         Parameters
         ----------
         order
             All lines, the primary first.
+        is_try
+            Whether a line is to come up. What happens otherwise belongs to the last connection, if there is one.
         """
-        if self._connection is not None and self._connection.is_open:
+        if self._connection is not None and (self._connection.is_open or not is_try):
             return
         begun = self._connection = _Connection({name: at for at, name in enumerate(order, start=1)})
         start_s, indices = time.time(), dict(begun.indices)
