@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,6 +51,8 @@ class World:
         lines = (*(Line(name, "/dev/ttyS0", "hayes", number="1") for name in "ab"), Line("c", "/dev/ttyS1", "hayes", "answer"))
         self.folder, self.interfaces = folder, folder / "net"
         (self.interfaces / "ppp0").mkdir(parents=True)
+        self.flags = self.interfaces / "ppp0" / "flags"
+        self.flags.write_text("0x10d1\n")
         program = folder / "pppd"
         program.write_text(PPPD.format(python=sys.executable))
         program.chmod(0o755)
@@ -104,6 +107,20 @@ def test_a_link_is_up_when_it_is_attached_or_has_addresses(play, script):
     async def act(world: World) -> None:
         await world.start("a", script)
         await world.until(lambda: Up() in world.said)
+
+    play(act)
+
+
+def test_an_attached_link_is_up_only_when_the_bundle_has_its_addresses(play):
+    async def act(world: World) -> None:
+        world.flags.write_text("0x1090\n")
+        await world.start("a", f"{ATTACHED}\nPAP authentication succeeded")
+        log = world.folder / "camp-a.log"
+        await world.until(lambda: log.exists() and "PAP" in log.read_text())
+        await asyncio.sleep(0.3)
+        assert world.said == []
+        world.flags.write_text("0x10d1\n")
+        await world.until(lambda: world.said == [Up()])
 
     play(act)
 
@@ -169,7 +186,7 @@ def test_a_bundle_whose_interface_is_gone_is_noticed_and_torn_down(play):
         await world.until(lambda: world.said.count(Up()) >= 2)
         assert not world.back_end.is_bundle_lost()
         owner._process.send(signal.SIGKILL)
-        (world.interfaces / "ppp0").rmdir()
+        shutil.rmtree(world.interfaces / "ppp0")
         await world.until(lambda: len(world.running()) == 1)
         assert world.back_end.is_bundle_lost()
         await world.back_end.tear_down()

@@ -269,6 +269,15 @@ def test_a_call_that_is_closed_on_purpose_has_ended_and_not_dropped(disk):
     assert [row["event"] for row in flat.rows(disk.history())] == ["connecting", "connected", "ended", "blocked"]
 
 
+@pytest.mark.parametrize("reason", ["by-hand", "bundle-ended"])
+def test_a_call_that_the_operator_ends_is_no_drop_of_the_network(disk, reason):
+    recorder = Recorder(disk, lambda _: None)
+    recorder.begin(["a"])
+    for state, why in (("connecting", "dialling"), ("connected", "up"), ("dropped", reason), ("connecting", "dialling")):
+        recorder.state(action(state, reason=why))
+    assert [one[2] for one in states(disk)] == ["connecting", "connected", "ended", "connecting"]
+
+
 def test_what_goes_with_a_transition_is_in_it(disk):
     recorder = Recorder(disk, lambda _: None)
     recorder.begin(["a"])

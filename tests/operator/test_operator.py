@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from farlink.errors import OperatorError
 from farlink.operator.journal import flat
+from farlink.operator.live import ask
+from tests.conftest import ROOT
 from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, Running, World, until, world_in
 
 # `make soak` kills more often.
@@ -326,3 +331,50 @@ def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
         until(lambda: near.state("near-1") == "connected", lambda: near.log)
         assert near.of("near-1", "connecting")[0].bars == 4
         assert (near.end(), far.end()) == (0, 0)
+
+
+def test_the_commands_of_the_guide_do_what_it_says(tmp_path):
+    guide = (
+        (ROOT / "docs" / "guides" / "bundle-operator.md")
+        .read_text(encoding="utf-8")
+        .replace("/tmp/modems", f"{tmp_path}/modems")
+    )
+    for name, text in re.findall(r"^```toml (\S+)\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+    blocks = re.findall(r"^```console\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
+    services, commands = (re.findall(r"^\$ farlink (.*)$", block, flags=re.MULTILINE) for block in blocks[:2])
+    running = []
+    with (tmp_path / "all.log").open("w") as log:
+        try:
+            for service in services:
+                command = [*FARLINK, *shlex.split(service)]
+                running.append(subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log))
+                until(lambda: (tmp_path / "modems" / "modem-4").is_symlink(), (tmp_path / "all.log").read_text)
+            until(lambda: states_of(tmp_path) == {"kansas": "connected", "iowa": "connected"}, (tmp_path / "all.log").read_text)
+            printed = {}
+            for command in commands:
+                if "inject" in command:
+                    until(lambda: states_of(tmp_path).get("kansas") == "connected")
+                done = subprocess.run(
+                    [*FARLINK, *shlex.split(command)], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
+                )
+                assert done.returncode == 0, f"{command}: {done.stderr}"
+                printed[command] = done.stdout
+            assert "2 of 2 lines up" in printed["bundle status near.toml"]
+            held = {one["line"]: one["state"] for one in json.loads(printed["bundle status near.toml --json"])["lines"]}
+            assert held == {"kansas": "connected", "iowa": "held"}
+            assert "antenna is repaired" in printed["bundle log near.journal"]
+            assert "injected" in printed["bundle log near.journal"]
+            assert [one.wait(PATIENCE_S) for one in running[1:]] == [0, 0]
+        finally:
+            for one in running:
+                one.kill()
+                one.wait()
+
+
+def states_of(folder: Path) -> dict[str, str]:
+    try:
+        status = ask(folder / "near.journal", {"do": "status"}, bundle="near")
+    except OperatorError:
+        return {}
+    return {one["line"]: one["state"] for one in status["lines"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -13,6 +14,10 @@ from tests.qemu import guest, ppp_guest
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    os.environ.get("FARLINK_PEERS") not in ("all", "again"),
+    reason="a minute of a guest, two where others use the machine: FARLINK_PEERS=all includes it",
+)
 def test_operators_bring_a_bundle_of_real_pppds_up_and_a_dropped_line_back(tmp_path):
     if (reason := ppp_guest.missing()) is not None:
         pytest.skip(f"no guest: {reason}")
@@ -26,8 +31,9 @@ def test_operators_bring_a_bundle_of_real_pppds_up_and_a_dropped_line_back(tmp_p
     print(found)
 
     assert found["interfaces"] == ["ppp0"], "one bundle"
-    for ping in (found["all"], found["dropped"]["ping"], found["back"]["ping"]):
-        assert ping == {"sent": 6, "arrived": 6}, logs
+    assert found["all"] == found["back"]["ping"] == {"sent": 6, "arrived": 6}, logs
+    # What is in flight when a line drops is lost, and what goes there until the far end knows it.
+    assert found["dropped"]["ping"]["arrived"] >= 4, logs
     assert found["dropped"]["interfaces"] == found["back"]["interfaces"] == ["ppp0"]
     assert found["states"]["near-2"].count("connected") == 1, "the other line has stayed up"
     assert found["states"]["near-1"][-1] in ("ended", "waiting")

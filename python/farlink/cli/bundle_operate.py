@@ -139,7 +139,7 @@ def redial(
         bool, typer.Option("--try-pin", help="Try the PIN of the SIM once more. Three wrong ones lock a SIM.")
     ] = False,
 ) -> None:
-    """Dial lines of FILE now, whatever they wait for."""
+    """Dial lines of FILE now, whatever they wait for; calls that they have are ended first."""
     _order(config, "redial", lines, try_pin=try_pin)
 
 

@@ -48,7 +48,11 @@ CAUSES = {
     19: "the far end refused the authentication",
 }
 
-_UP = re.compile(r"Link attached to (ppp\d+)|remote IP address |local  LL address ")
+_UP = re.compile(r"remote IP address |local  LL address ")
+_ATTACHED = re.compile(r"Link attached to ppp\d+")
+# How often it is looked whether the interface of an attached link is up.
+_LOOK_S = 0.1
+_IFF_UP = 1
 _DOWN = re.compile(r"Modem hangup|Connection terminated\.|Link terminated\.|Hangup \(SIGHUP\)|No response to \d+ echo-requests")
 _INTERFACE = re.compile(r"(?:Using interface|New bundle|Link attached to) (ppp\d+)")
 # Behind this the tty is no longer pppd's, whether its process lives or not: the first of a link in a bundle, the other one of
@@ -62,7 +66,7 @@ def said_of(line: str) -> list[Said]:
 
     Examples
     --------
-    >>> said_of("Link attached to ppp0"), said_of("Modem hangup"), said_of("Connect: ppp0 <--> /dev/ttyUSB0")
+    >>> said_of("remote IP address 10.0.0.2"), said_of("Modem hangup"), said_of("Connect: ppp0 <--> /dev/ttyUSB0")
     ([Up()], [Down(cause='Modem hangup')], [])
     """
     if _UP.search(line):
@@ -133,7 +137,7 @@ class PppdBackEnd:
         """Start a pppd, which ends with its call (`persist` would never dial the first link of a bundle again)."""
         # A dead link asks in vain for its end, so long.
         patience_s = self._bundle.ppp.lcp_restart_s + _SPARE_S
-        made = _PppdLink(self._log(line), tell, self._secrets.texts(), patience_s)
+        made = _PppdLink(self._log(line), tell, self._secrets.texts(), patience_s, self._interfaces)
         self._links = [one for one in self._links if one.is_running]
         self._links.append(made)
         # Messages go to the operator, which reads and keeps them.
@@ -169,7 +173,8 @@ class _PppdLink:
         That of its bundle.
     """
 
-    def __init__(self, log: Path, tell: Listener, secrets: tuple[str, ...], patience_s: float) -> None:
+    def __init__(self, log: Path, tell: Listener, secrets: tuple[str, ...], patience_s: float, interfaces: Path) -> None:
+        self._interfaces = interfaces
         self._log, self._tell, self._secrets, self._patience_s = log, tell, secrets, patience_s
         self._process: Process | None = None
         self._cause: str | None = None
@@ -230,8 +235,20 @@ class _PppdLink:
             elif self._cause is None:
                 self.is_up = self.is_up or isinstance(one, Up)
                 self._tell(one)
+        if _ATTACHED.search(line):
+            self._look()
         if _RELEASED.search(line):
             self._free()
+
+    def _look(self) -> None:
+        """An attached link is up as soon as its bundle is: the addresses are negotiated over another link, perhaps later."""
+        if self._cause is not None or self.is_up:
+            return
+        if self.interface is not None and _is_interface_up(self._interfaces / self.interface):
+            self.is_up = True
+            self._tell(Up())
+        else:
+            asyncio.get_running_loop().call_later(_LOOK_S, self._look)
 
     def _ended(self, status: int) -> None:
         self._over(CAUSES.get(status, f"pppd ended with {status}"))
@@ -262,3 +279,10 @@ class _PppdLink:
                 self._log.replace(self._log.with_suffix(".log.1"))
             with self._log.open("a", encoding="utf-8") as file:
                 file.write(f"{line}\n")
+
+
+def _is_interface_up(folder: Path) -> bool:
+    try:
+        return bool(int((folder / "flags").read_text(), 16) & _IFF_UP)
+    except (OSError, ValueError):
+        return False

@@ -16,6 +16,8 @@ from farlink.operator.lines.line import Report
 # Transitions that wait until the journal can be written again.
 _MOST_WAITING = 10_000
 _BARS = 5
+# Calls that the operator ended are no drops of the network.
+_ON_PURPOSE = ("by-hand", "bundle-ended")
 
 
 def boot_id() -> str:
@@ -127,6 +129,10 @@ class Recorder:
         if state == "connected" and line.state == "silent":
             line.state = state
             self.note(name, "alive", "probes are answered again")
+            return
+        if was_up and state == "dropped" and action["reason"] in _ON_PURPOSE:
+            line.state = state
+            self._write(name, "ended", cause)
             return
         if was_up and state not in ("dropped", "connected"):
             self._write(name, "ended", cause)
