@@ -164,6 +164,7 @@ impl BundleDialler {
         dict.set_item("call", status.call)?;
         dict.set_item("number", &status.number)?;
         dict.set_item("is_primary", status.is_primary)?;
+        dict.set_item("is_trial", status.is_trial)?;
         dict.set_item("expected_up_s", status.expected_up_s)?;
         dict.set_item("connected_s", status.connected_s)?;
         dict.set_item("drops", status.drops)?;

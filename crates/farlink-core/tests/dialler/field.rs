@@ -77,6 +77,7 @@ pub(crate) struct Field {
     /// The wall clock less the monotonic one.
     pub(crate) wall_offset_s: f64,
     pub(crate) events: u64,
+    is_started: bool,
 }
 
 impl Field {
@@ -96,6 +97,7 @@ impl Field {
             primary: None,
             wall_offset_s: 1.8e9,
             events: 0,
+            is_started: false,
         };
         for line in 0..field.modems.len() {
             field.later(line, 1.0, Happening::Reading);
@@ -103,6 +105,7 @@ impl Field {
             field.later(line, trouble_s, Happening::Trouble);
         }
         field.tell_time();
+        field.is_started = true;
         field.of_bundle(BundleEvent::Start);
         field
     }
@@ -195,6 +198,8 @@ impl Field {
 
     fn happen_to_line(&mut self, line: usize, event: LineEvent) {
         let modem = &mut self.modems[line];
+        // Nothing is released that is not held, and a held line is not redialled.
+        let forgives = event == LineEvent::Release && modem.is_held || event == LineEvent::Redial && !modem.is_held;
         match event {
             LineEvent::Hold => modem.is_held = true,
             LineEvent::Release => modem.is_held = false,
@@ -202,7 +207,7 @@ impl Field {
             LineEvent::PortBack => modem.has_port = true,
             _ => {}
         }
-        if matches!(event, LineEvent::Release | LineEvent::Redial) {
+        if forgives {
             (modem.failures, modem.blocked_until) = (0, 0.0);
             modem.drops.clear();
         }
@@ -337,13 +342,14 @@ impl Field {
             let dials = self.config.lines[status.line].role == Role::Dial;
             let has_call = matches!(status.state, CallState::Connecting | CallState::Connected | CallState::Silent);
             assert_eq!(modem.busy.is_some(), has_call, "line {} at {}: {status:?}", status.line, self.now_s);
-            in_use += usize::from(has_call && dials);
+            in_use += usize::from(has_call && dials && !status.is_trial);
             // Never stuck: it is up, or something ends its state.
             let end_s = status.until_s.unwrap_or(f64::INFINITY);
             match (status.state, status.reason) {
                 (CallState::Connected, _) => {}
                 (CallState::Held, reason) => assert!(modem.is_held && reason == Reason::ByHand),
                 (CallState::Waiting, Reason::Listening) => assert!(!dials),
+                (CallState::Waiting, Reason::NotStarted) => assert!(!self.is_started),
                 (CallState::Waiting, Reason::PortGone) => assert!(!modem.has_port),
                 (CallState::Waiting, Reason::Spare | Reason::Primary | Reason::LostPrimary) => {}
                 _ => assert!(end_s > self.now_s && end_s.is_finite(), "stuck: {status:?}"),
@@ -352,6 +358,7 @@ impl Field {
             assert!(!end_s.is_finite() || end_s < self.now_s + 2.0 * longest_s, "{status:?}");
             assert!(status.expected_up_s.is_finite() && status.expected_up_s > 0.0);
         }
+        assert!(lines.iter().filter(|status| status.is_trial).count() <= 1);
         assert!(in_use <= use_lines, "{in_use} lines in use of {use_lines}");
         self.check_shared(&lines, in_use, use_lines);
     }
@@ -384,7 +391,9 @@ impl Field {
             assert!(!up || self.primary.is_some_and(is_connected), "a line is up, but not the primary one");
         }
         let window_s = self.config.limits.flap_window_s.get();
-        for modem in &self.modems {
+        // Lines that answer are not damped.
+        let dialled = lines.iter().filter(|status| status.role == Role::Dial);
+        for modem in dialled.map(|status| &self.modems[status.line]) {
             let recent = modem.drops.iter().rev().take_while(|at| **at > self.now_s - window_s).count();
             assert!(recent <= self.config.limits.flaps.whole() as usize, "{recent} drops in {window_s} s");
         }

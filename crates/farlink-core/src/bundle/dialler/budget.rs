@@ -60,15 +60,16 @@ impl Budget {
         if is_incoming { 0.0 } else { self.money_per_min.map_or(0.0, |price| price.get() / 60.0) }
     }
 
-    /// How many seconds a call may go on, and which limit ends it; none without a limit.
-    pub(super) fn left(&self, spent: &Ledger, day: i64, month: i64, is_incoming: bool) -> Option<(f64, Reason)> {
+    /// How long a call may go on, and which limit ends it; none without a limit.
+    pub(super) fn left(&self, spent: &Ledger, day: i64, month: i64, is_incoming: bool) -> Option<Left> {
         let (day, month) = (spent.day(day), spent.month(month));
         let price = self.money_per_s(is_incoming);
+        let left = |whole_s: f64, spent_s: f64, reason| Left { left_s: whole_s - spent_s, whole_s, reason };
         let airtime = |limit: Option<PositiveSeconds>, spent: Spent, reason| {
-            limit.map(|limit| (limit.get() - spent.airtime_s, reason))
+            limit.map(|limit| left(limit.get(), spent.airtime_s, reason))
         };
         let money = |limit: Option<Seconds>, spent: Spent, reason| {
-            limit.filter(|_| price > 0.0).map(|limit| ((limit.get() - spent.money) / price, reason))
+            limit.filter(|_| price > 0.0).map(|limit| left(limit.get() / price, spent.money / price, reason))
         };
         // The longest wait first: of two limits that are reached, the one of the month is named.
         let all = [
@@ -77,9 +78,20 @@ impl Budget {
             airtime(self.airtime_s_per_day, day, Reason::AirtimeDay),
             money(self.money_per_day, day, Reason::MoneyDay),
         ];
-        let reached = all.iter().flatten().find(|(left_s, _)| *left_s < LEAST_S);
-        reached.or_else(|| all.iter().flatten().min_by(|a, b| a.0.total_cmp(&b.0))).copied()
+        let reached = all.iter().flatten().find(|left| left.left_s < LEAST_S);
+        reached.or_else(|| all.iter().flatten().min_by(|a, b| a.left_s.total_cmp(&b.left_s))).copied()
     }
+}
+
+/// What is left of a budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// How long calls may still last, in s.
+    pub(super) left_s: f64,
+    /// The same at the beginning of the day or month.
+    pub(super) whole_s: f64,
+    /// Which limit it is.
+    pub(super) reason: Reason,
 }
 
 /// A budget with less left than this, in s, is spent: sums of seconds are exact to far less.

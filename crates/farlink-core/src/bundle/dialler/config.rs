@@ -67,6 +67,8 @@ pub struct Limits {
     pub flap_window_s: PositiveSeconds,
     /// How long a better line must be up before it is preferred again, in seconds.
     pub fail_back_s: Seconds,
+    /// With less left of a budget no call is begun, unless the whole budget is less: set-up is paid for. In seconds.
+    pub least_call_s: Seconds,
     /// How long a modem may take to connect, in seconds.
     pub dial_s: PositiveSeconds,
     /// How long a link may take to come up over a connected modem, in seconds.
@@ -97,6 +99,7 @@ impl Default for Limits {
             flaps: count(5.0),
             flap_window_s: positive(600.0),
             fail_back_s: seconds(60.0),
+            least_call_s: seconds(60.0),
             dial_s: positive(90.0),
             link_s: positive(90.0),
             probes: count(3.0),

@@ -1,14 +1,14 @@
 //! Costs of calls: accounted for while they last, and calls ended when their budget is spent.
 
 use super::Dialler;
-use super::budget::LEAST_S;
+use super::budget::{LEAST_S, Left};
 use super::calendar::Period;
-use super::state::{Alert, CallState, Order, Reaction, Reason};
+use super::state::{Alert, CallState, Order, Reaction};
 use crate::time::Time;
 
 impl Dialler {
-    /// How many seconds a line may be in a call, and which budget ends it; none without a limit.
-    pub(super) fn budget_left(&self, index: usize, at: Time, is_incoming: bool) -> Option<(f64, Reason)> {
+    /// How long a line may be in a call, and which budget ends it; none without a limit.
+    pub(super) fn budget_left(&self, index: usize, at: Time, is_incoming: bool) -> Option<Left> {
         let budget = &self.policy.lines[index].budget;
         if !budget.is_limited() {
             return None;
@@ -42,7 +42,7 @@ impl Dialler {
     /// Sets when the budget of a call is looked at next: when it will be spent, or when the next day begins.
     fn arm_budget(&mut self, index: usize, at: Time) {
         let is_incoming = self.lines[index].is_incoming;
-        if let Some((left_s, _)) = self.budget_left(index, at, is_incoming) {
+        if let Some(Left { left_s, .. }) = self.budget_left(index, at, is_incoming) {
             let spent = at + Time::from_secs_f64(left_s.max(LEAST_S));
             let line = &mut self.lines[index];
             line.check = line.check.min(spent).min(self.calendar.next(Period::Day, at));
@@ -56,7 +56,7 @@ impl Dialler {
             return;
         }
         let is_incoming = self.lines[index].is_incoming;
-        let Some((left_s, reason)) = self.budget_left(index, at, is_incoming) else { return };
+        let Some(Left { left_s, reason, .. }) = self.budget_left(index, at, is_incoming) else { return };
         if left_s >= LEAST_S {
             return self.arm_budget(index, at);
         }

@@ -1,7 +1,6 @@
 //! What an operator observes, and what follows from it in each state.
 
 use super::Dialler;
-use super::config::Role;
 use super::state::{Alert, CallState, Order, Reaction, Reason};
 use crate::time::Time;
 
@@ -138,7 +137,7 @@ impl Dialler {
     /// An attempt or a call has ended by itself.
     fn on_end(&mut self, index: usize, injected: bool, at: Time, out: &mut Reaction) {
         match self.lines[index].state {
-            CallState::Connecting if self.policy.lines[index].role == Role::Answer => {
+            CallState::Connecting if !self.dials(index) => {
                 self.enter(index, CallState::Waiting, Reason::Listening, at, Time::NEVER, out);
             }
             CallState::Connecting => self.fail(index, at, out),
@@ -181,7 +180,7 @@ impl Dialler {
     /// Whether a call that comes in is answered now. A line that answers has no pauses: the caller has paid for its own.
     fn may_answer(&self, index: usize, at: Time) -> bool {
         let is_free = matches!(self.lines[index].state, CallState::Waiting | CallState::Dropped | CallState::Failed);
-        is_free && self.policy.lines[index].role == Role::Answer && self.bar(index, at).is_none()
+        is_free && !self.dials(index) && self.bar(index, at).is_none()
     }
 
     fn on_ring(&mut self, index: usize, at: Time, out: &mut Reaction) {

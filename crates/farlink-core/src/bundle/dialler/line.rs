@@ -42,6 +42,8 @@ pub(in crate::bundle) struct Line {
     pub(super) recent_drops: VecDeque<Time>,
     /// Someone wants the line dialled, whatever the signal.
     pub(super) is_urged: bool,
+    /// The line is tried beside those in use, as it is better than one of them.
+    pub(super) is_trial: bool,
 }
 
 /// What is remembered of calls: how long they lasted together, and how many dropped. Older ones count less.
@@ -91,6 +93,7 @@ impl Line {
             probes_lost: 0,
             recent_drops: VecDeque::new(),
             is_urged: false,
+            is_trial: false,
         }
     }
 

@@ -9,6 +9,7 @@ mod calendar;
 mod config;
 mod costs;
 mod events;
+mod fail_back;
 mod hand;
 mod history;
 mod line;
@@ -118,6 +119,10 @@ impl Dialler {
         (line.drops + 1) as f64 / (line.time_connected(now) + prior).as_secs_f64()
     }
 
+    fn dials(&self, line: usize) -> bool {
+        self.policy.lines[line].role == Role::Dial
+    }
+
     /// When the dialler next acts on a line by itself.
     pub fn next_timeout(&self, line: usize) -> Time {
         self.lines[line].until.min(self.lines[line].check)
@@ -143,6 +148,7 @@ impl Dialler {
             self.seek_primary(at, out);
         }
         self.fill(at, out);
+        self.fail_back(at, out);
         self.appoint(at, out);
         let is_up = (0..self.lines.len()).any(|line| self.seems_up(line));
         if self.tells && is_up != self.told_up {

@@ -3,7 +3,7 @@
 use super::Dialler;
 use super::budget::LEAST_S;
 use super::calendar::Period;
-use super::config::{PrimaryRule, Role};
+use super::config::PrimaryRule;
 use super::state::{CallState, Reaction, Reason};
 use crate::time::Time;
 
@@ -18,9 +18,8 @@ impl Dialler {
         if !self.tells {
             return None; // simulated calls have none
         }
-        let bar = self.bar(index, at).or_else(|| self.low_signal(index, at));
-        let answers = self.policy.lines[index].role == Role::Answer;
-        bar.or_else(|| answers.then_some((Reason::Listening, Time::NEVER)))
+        let bar = self.bar(index, at).or_else(|| self.damped(index, at)).or_else(|| self.low_signal(index, at));
+        bar.or_else(|| (!self.dials(index)).then_some((Reason::Listening, Time::NEVER)))
     }
 
     /// What keeps a line from any call, also from one that comes in.
@@ -35,9 +34,15 @@ impl Dialler {
     }
 
     fn spent_budget(&self, index: usize, at: Time) -> Option<(Reason, Time)> {
-        let is_incoming = self.policy.lines[index].role == Role::Answer;
-        let (left_s, reason) = self.budget_left(index, at, is_incoming)?;
-        (left_s < LEAST_S).then(|| (reason, self.calendar.next(period_of(reason), at)))
+        let left = self.budget_left(index, at, !self.dials(index))?;
+        let reason = left.reason;
+        (left.left_s < self.policy.least_call_s.min(left.whole_s).max(LEAST_S))
+            .then(|| (reason, self.calendar.next(period_of(reason), at)))
+    }
+
+    fn damped(&self, index: usize, at: Time) -> Option<(Reason, Time)> {
+        let until = self.damped_until(index)?;
+        (at < until).then_some((Reason::Flapping, until))
     }
 
     /// A low signal keeps a line from being dialled, because its set-up is paid for. A modem that reports a low signal for
@@ -51,20 +56,24 @@ impl Dialler {
 
     fn shared_obstacle(&self, index: usize) -> Option<Reason> {
         match self.policy.rule {
-            rule if rule.goes_first() && self.primary.is_none() => return Some(Reason::Primary),
+            _ if self.lacks_primary() => return Some(Reason::Primary),
             PrimaryRule::StaysLost if self.primary == Some(index) => return Some(Reason::LostPrimary),
             _ => {}
         }
-        let in_use = (0..self.lines.len()).filter(|&other| other != index && self.holds_place(other)).count();
-        (in_use >= self.policy.use_lines).then_some(Reason::Spare)
+        (self.in_use(index) >= self.policy.use_lines).then_some(Reason::Spare)
+    }
+
+    /// How many other lines are in use.
+    pub(super) fn in_use(&self, index: usize) -> usize {
+        (0..self.lines.len()).filter(|&other| other != index && self.holds_place(other)).count()
     }
 
     /// Whether a line counts among those in use. One that has just dropped does until it was dialled again; one that flaps or
     /// could not be dialled makes room for another.
-    fn holds_place(&self, index: usize) -> bool {
+    pub(super) fn holds_place(&self, index: usize) -> bool {
         let line = &self.lines[index];
         let is_wanted = line.has_call() || line.state == CallState::Dropped && line.reason != Reason::Flapping;
-        is_wanted && self.policy.lines[index].role == Role::Dial
+        is_wanted && !line.is_trial && self.dials(index)
     }
 
     /// Dials a line, or lets it wait.

@@ -87,6 +87,8 @@ pub struct LineStatus {
     pub number: String,
     /// Whether it is the primary line.
     pub is_primary: bool,
+    /// Whether it is tried beside the lines in use, as it is better than one of them.
+    pub is_trial: bool,
     /// Whether it dials or answers.
     pub role: Role,
     /// How long it is expected to stay up, in s: a posterior mean.
@@ -306,6 +308,7 @@ impl OperatedDialler {
             call: line.call,
             number: notes.number.clone(),
             is_primary: self.dialler.primary == Some(index),
+            is_trial: line.is_trial,
             role: self.roles[index],
             expected_up_s: self.dialler.expected_call_s(index, now),
             connected_s: line.all_connected_s + line.time_connected(now).as_secs_f64(),

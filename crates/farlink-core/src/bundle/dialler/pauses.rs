@@ -1,7 +1,6 @@
 //! How long a line is not dialled: after drops and failed attempts, longer after each, and at random.
 
 use super::Dialler;
-use super::config::Role;
 use super::state::Reason;
 use crate::time::Time;
 
@@ -23,23 +22,26 @@ impl Dialler {
     }
 
     /// Why and until when a line is not dialled that has dropped now: T_d, or longer if it drops too often.
-    ///
-    /// A line that has dropped so often in the window of `flaps` is not dialled before the first of these drops is out of it, so that
-    /// no window has more.
     pub(super) fn drop_pause(&mut self, index: usize, at: Time) -> (Reason, Time) {
         let until = at + self.jittered(self.policy.dropped);
-        if self.policy.flaps == usize::MAX || self.policy.lines[index].role == Role::Answer {
-            return (Reason::Drop, until);
+        if self.policy.flaps < usize::MAX && self.dials(index) {
+            let recent = &mut self.lines[index].recent_drops;
+            recent.push_back(at);
+            if recent.len() > self.policy.flaps {
+                recent.pop_front();
+            }
         }
-        let recent = &mut self.lines[index].recent_drops;
-        recent.push_back(at);
-        if recent.len() > self.policy.flaps {
-            recent.pop_front();
-        }
-        let first = recent.front().filter(|_| recent.len() == self.policy.flaps);
-        match first.map(|&first| first + self.policy.flap_window) {
+        match self.damped_until(index) {
             Some(damped) if damped > until => (Reason::Flapping, damped),
             _ => (Reason::Drop, until),
         }
+    }
+
+    /// A line that has dropped so often in the window of `flaps` is not dialled before the first of these drops is out of it, so that
+    /// no window has more.
+    pub(super) fn damped_until(&self, index: usize) -> Option<Time> {
+        let recent = &self.lines[index].recent_drops;
+        let first = recent.front().filter(|_| recent.len() >= self.policy.flaps)?;
+        Some(*first + self.policy.flap_window)
     }
 }

@@ -1,7 +1,7 @@
 //! Which line is the primary one: that with the longest expected call (sections 7.2 and 7.3).
 
 use super::Dialler;
-use super::config::{PrimaryRule, Role};
+use super::config::PrimaryRule;
 use super::line::Line;
 use super::state::{Alert, CallState, Order, Reaction, Reason};
 use crate::time::Time;
@@ -46,15 +46,24 @@ impl Dialler {
         rated.min_by(|a, b| a.1.cmp(&b.1).then(b.2.total_cmp(&a.2))).map(|(index, ..)| index)
     }
 
-    fn is_primary_dialled(&self) -> bool {
-        let is_tried = |line: &Line| !matches!(line.state, CallState::Waiting | CallState::Blocked | CallState::Held);
-        let dials = |index: usize| self.policy.lines[index].role == Role::Dial;
-        self.lines.iter().enumerate().any(|(index, line)| dials(index) && is_tried(line))
+    /// Whether the other lines wait for a primary line.
+    pub(super) fn lacks_primary(&self) -> bool {
+        self.policy.rule.goes_first() && self.primary.is_none()
+    }
+
+    /// Whether a line other than this one is dialled as primary, or pauses before it is.
+    pub(super) fn is_other_tried(&self, index: usize) -> bool {
+        (0..self.lines.len()).any(|other| other != index && self.is_tried(other))
+    }
+
+    fn is_tried(&self, index: usize) -> bool {
+        let is_idle = matches!(self.lines[index].state, CallState::Waiting | CallState::Blocked | CallState::Held);
+        self.dials(index) && !is_idle
     }
 
     /// Dials a line as primary if the rule has one, none is connected and none is being tried.
     pub(super) fn seek_primary(&mut self, at: Time, out: &mut Reaction) {
-        if self.policy.rule.goes_first() && self.primary.is_none() && !self.is_primary_dialled() {
+        if self.lacks_primary() && !(0..self.lines.len()).any(|index| self.is_tried(index)) {
             self.dial_primary(at, out);
         }
     }

@@ -1,7 +1,7 @@
 //! The progress of calls, as figure 7.2 has it: dialled, connected, dropped or failed, and dialled again.
 
 use super::Dialler;
-use super::config::{PrimaryRule, Role};
+use super::config::PrimaryRule;
 use super::state::{Alert, CallState, Order, Reaction, Reason};
 use crate::time::Time;
 
@@ -21,11 +21,11 @@ impl Dialler {
     /// The time of a line's state is over.
     fn end_wait(&mut self, index: usize, at: Time, out: &mut Reaction) {
         match self.lines[index].state {
-            CallState::Blocked if self.policy.rule.goes_first() && self.primary.is_none() => {
+            CallState::Blocked if self.lacks_primary() => {
                 // The line may be chosen as primary again; while another one is being dialled, it waits.
                 self.enter(index, CallState::Waiting, Reason::Primary, at, Time::NEVER, out);
             }
-            CallState::Dropped | CallState::Failed | CallState::Blocked if self.is_candidate(index) => {
+            CallState::Dropped | CallState::Failed if self.lacks_primary() && !self.is_other_tried(index) => {
                 match self.own_obstacle(index, at) {
                     Some(obstacle) => self.wait(index, obstacle, at, out),
                     None => self.dial(index, at, out),
@@ -44,14 +44,6 @@ impl Dialler {
             CallState::Waiting => self.lines[index].until = Time::NEVER,
             CallState::Connected | CallState::Held => {}
         }
-    }
-
-    /// Whether a line that pauses is the one that is to become the primary line.
-    fn is_candidate(&self, index: usize) -> bool {
-        self.policy.rule.goes_first()
-            && self.primary.is_none()
-            && self.policy.lines[index].role == Role::Dial
-            && self.lines[index].state != CallState::Blocked
     }
 
     /// An attempt to dial a line has failed.
@@ -73,9 +65,7 @@ impl Dialler {
         let pause = self.jittered(self.policy.blocked);
         self.enter(index, CallState::Blocked, Reason::Attempts, at, at + pause, out);
         self.alert(Alert::Blocked(index), out);
-        if self.policy.rule.goes_first() && self.primary.is_none() {
-            self.dial_primary(at, out); // another line becomes the candidate for primary
-        }
+        self.seek_primary(at, out); // another line becomes the candidate for primary
     }
 
     /// A line is connected.
