@@ -116,6 +116,8 @@ def test_preset_of_the_thesis(bundle):
 
 # Edit -> line and column of its mistake, and what is said.
 MISTAKES = {
+    "hook": (("use = 2", 'use = 2\nhook = "nothing"'), (3, 8), ["hook: ", "is no program", "chmod +x"]),
+    "back end": (("use = 2", 'use = 2\nback_end = "ppd"'), (3, 12), ["back_end: 'ppd' is not one of", "did you mean 'pppd'"]),
     "unknown key": (("use = 2", "uze = 2"), (2, 1), ["uze", "did you mean 'use'"]),
     "unknown key of a line": (("least_signal = 3", "lest_signal = 3"), (27, 1), ["line[1].lest_signal", "'least_signal'"]),
     "unknown table": (("[limits]", "[limit]"), (10, 1), ["limit", "'limits'"]),

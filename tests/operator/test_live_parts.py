@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from farlink.errors import ArgumentError, JournalError, OperatorError, OutputError
+from farlink.operator.backend import StandIn
+from farlink.operator.config import Bundle, Line, Secrets
 from farlink.operator.journal import Journal, Transition, flat
 from farlink.operator.lines import Report
-from farlink.operator.live import control, systemd
+from farlink.operator.live import Operator, control, systemd
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
 from farlink.operator.live.recorder import JournalPins, Recorder
@@ -372,3 +374,55 @@ def test_what_happens_before_the_first_connection_is_recorded(disk):
     recorder.begin(["a"])
     recorder.state(action("connecting"))
     assert [one[0] for one in states(disk)] == [1, 1, 2]
+
+
+def operator_in(folder: Path, journal: Journal, told: list[str]) -> Operator:
+    line = Line("kansas", str(folder / "none"), "iridium-9522b", number="12")
+    bundle = Bundle("camp", (line,), 1, journal=folder / "camp.journal", back_end="stand-in")
+    return Operator(bundle, Secrets(), journal, StandIn(bundle), folder=folder, tell=told.append)
+
+
+def test_a_signal_that_is_told_late_is_a_handover(tmp_path):
+    with Journal(tmp_path / "camp.journal") as journal:
+        operator = operator_in(tmp_path, journal, [])
+        operator._handle("start")
+        for took_s in (1.0, 9.7, 1.0):
+            operator._reported(Report("kansas", "signal", level=4, took_s=took_s))
+        found = [one.cause for one in journal.history().transitions if one.state == "handover"]
+    assert found == ["the signal was told after 9.7 s"]
+
+
+def test_a_fault_of_a_line_is_told_recorded_and_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("farlink.operator.live.loop._RESTART_S", 0.01)
+    told: list[str] = []
+    runs = 0
+
+    async def faulty() -> None:
+        nonlocal runs
+        runs += 1
+        if runs > 2:
+            await asyncio.sleep(100)
+        raise ValueError("a fault of the program")
+
+    async def act() -> None:
+        operator._handle("start")
+        task = asyncio.create_task(operator._guarded(operator._lines["kansas"]))
+        while runs < 3:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    with Journal(tmp_path / "camp.journal") as journal:
+        operator = operator_in(tmp_path, journal, told)
+        operator._lines["kansas"].run = faulty
+        asyncio.run(act())
+        assert "internal error: ValueError" in journal.history().transitions[1].cause
+    assert sum("internal error" in one and "alert" not in one for one in told) >= 2
+
+
+def test_a_command_that_meets_a_fault_is_answered(tmp_path):
+    async def handle(_request: dict[str, Any]) -> dict[str, Any]:
+        raise KeyError("x")
+
+    answer = asyncio.run(control.Server(tmp_path / "s", handle)._answer(b"{}"))
+    assert answer["error"] == "internal error of the operator: KeyError('x')"

@@ -136,6 +136,8 @@ class _Check:
         self._break(rules.of_ppp(ppp, rows))
         if rows:
             self._break(rules.of_limits(limits, budget, top.get("use"), len(rows)))
+        if "hook" in top:
+            self._break(rules.of_hook(self._path.parent / top["hook"]))
         self._break(rules.of_lines(rows, top.get("line", []), self._path.parent, needs_ports=self._needs_ports))
         secrets = self._secrets(top, rows)
         if self._found:

@@ -81,6 +81,13 @@ def of_limits(limits: Limits, budget: Budget, use: int | None, lines: int) -> It
         yield Broken(("budget", "money_per_day"), message, "say what a minute costs, or limit airtime_s_per_day")
 
 
+def of_hook(hook: Path) -> Iterator[Broken]:
+    """The program that is started with each change."""
+    if not (hook.is_file() and os.access(hook, os.X_OK)):
+        message = f"hook: {printable(str(hook), 80)} is no program"
+        yield Broken(("hook",), message, f"give the path of one, and make it executable: chmod +x {printable(str(hook), 80)}")
+
+
 def of_lines(
     rows: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]], folder: Path, *, needs_ports: bool = True
 ) -> Iterator[Broken]:
