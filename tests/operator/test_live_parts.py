@@ -249,6 +249,20 @@ def test_a_full_disk_stops_nothing_and_loses_no_transition(disk):
     assert recorder.waiting == 0
 
 
+def test_a_full_disk_is_told_once_while_it_lasts(disk):
+    told: list[str] = []
+    recorder = Recorder(disk, told.append)
+    disk.is_full = True
+    for _ in range(5):
+        assert not recorder.keep("history", "x")
+        recorder.retry()
+    assert len(told) == 1
+    disk.is_full = False
+    recorder.retry()
+    assert told[1:] == [""]
+    assert recorder.waiting == 0
+
+
 def test_a_journal_that_stays_full_forgets_the_oldest_within_bounds(disk, monkeypatch):
     monkeypatch.setattr("farlink.operator.live.recorder._MOST_WAITING", 10)
     recorder = Recorder(disk, lambda _: None)

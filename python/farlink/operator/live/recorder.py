@@ -199,19 +199,21 @@ class Recorder:
 
     def retry(self) -> None:
         """Try again to write what waits."""
-        waiting, self._waiting = self._waiting, deque()
+        if not self._refusal:
+            return
+        # A fact may have been refused, which does not wait: whether the disk takes something again, is to be seen.
+        waiting = deque([*self._waiting, lambda: self._journal.keep("last start", self._boot)])
+        self._waiting = deque()
         while waiting:
             one = waiting.popleft()
             try:
                 one()
             except FarlinkError as error:
-                waiting.appendleft(one)
-                self._waiting = waiting
+                self._waiting = deque([one, *waiting][:-1])
                 self._refuse(error)
                 return
-        if self._refusal:
-            self._refusal = ""
-            self._failed("")
+        self._refusal = ""
+        self._failed("")
 
     def _line(self, name: str) -> _Line:
         return self._lines.setdefault(name, _Line())
