@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -172,6 +173,27 @@ def test_a_table_shows_each_line(world):
     shown = farlink("status", world.near.config, "--once").stdout
     assert all(f"near-{at}" in shown for at in range(1, EIGHT + 1))
     assert "of 8 lines up" in shown
+
+
+def test_on_a_terminal_the_table_is_live(world):
+    master, slave = os.openpty()
+    watching = subprocess.Popen([*FARLINK, "bundle", "status", world.near.config], stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    try:
+        end = time.monotonic() + PATIENCE_S
+        # The table is drawn anew each second.
+        while shown.count(b"near-1") < 3:
+            assert time.monotonic() < end, shown
+            if select.select([master], [], [], 0.5)[0]:
+                shown += os.read(master, 65536)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(PATIENCE_S) == 130
+    finally:
+        watching.kill()
+        watching.wait()
+        os.close(master)
+    assert world.near.process.poll() is None
 
 
 def test_no_secret_is_in_a_log_an_export_or_a_process(world, tmp_path):

@@ -1,4 +1,4 @@
-"""`farlink bundle`: statistics from the logs of a bundle of links, and logs that are drawn."""
+"""`farlink bundle`: operation of bundles of lines, statistics from their logs, and logs that are drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from farlink.cli.progress import progress_bar
 if TYPE_CHECKING:
     from farlink.channels.calls.study import Study
 
-app = typer.Typer(no_args_is_help=True, help="Look at bundles of links that drop out.")
+app = typer.Typer(no_args_is_help=True, help="Operate bundles of lines that drop out, and look at their logs.")
 
 _FIT_EXAMPLES = """
 [bold]Examples[/bold]
@@ -35,7 +35,7 @@ farlink bundle fit sg*.comm.log.gz --json - | jq '.parts[].name'
 
 @app.callback()
 def bundle() -> None:
-    """Look at bundles of links that drop out."""
+    """Operate bundles of lines that drop out, and look at their logs."""
 
 
 @app.command(epilog=_FIT_EXAMPLES)
