@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from farlink.operator.backend import orphans
 from farlink.operator.journal import read
 from farlink.operator.live import ask
 
@@ -64,7 +65,7 @@ class End:
             rows.append(f'number = "{200 + at}"\n' if name == "near" else 'role = "answer"\n')
         config = folder / f"{name}.toml"
         config.write_text("".join(rows))
-        log = (folder / f"{name}.log").open("wb")
+        log = (folder / f"{name}.log").open("ab")
         inside = ["unshare", "--net", "--mount", "sh", "-c", _FAR, "sh"] if name == "far" else []
         self.process = subprocess.Popen([*inside, *_FARLINK, "up", config], stdout=log, stderr=log)
 
@@ -81,6 +82,10 @@ class End:
         """Whether all lines are."""
         lines = self.lines()
         return bool(lines) and all(one["state"] == "connected" for one in lines.values())
+
+    def pppds(self) -> dict[int, str]:
+        """Its pppds."""
+        return orphans.find({f"/run/farlink/{self.name}-{self.name}-{at}.options" for at in range(1, 9)})
 
     def states(self, line: str) -> list[str]:
         """What the journal says of a line, without observations."""
@@ -127,6 +132,16 @@ def play(folder: Path, lines: int) -> dict[str, Any]:
     until(lambda: near.states("near-1").count("connected") == 2 and near.are_up() and far.are_up(), "the line is back")
     found["back"] = {"s": time.monotonic() - begin, "interfaces": interfaces(), "ping": ping()}
     found["status"] = near.lines()
+    found["near-2 dropped"] = near.states("near-2").count("dropped")
+    near.process.kill()
+    near.process.wait()
+    begin = time.monotonic()
+    until(lambda: not near.pppds() and not interfaces(), "the end of a killed operator's pppds")
+    found["killed"] = {"gone_s": time.monotonic() - begin}
+    begin = time.monotonic()
+    near = End(folder, "near", lines=lines)
+    until(lambda: near.are_up() and far.are_up() and interfaces(), "all lines up again")
+    found["killed"] |= {"up_again_s": time.monotonic() - begin, "interfaces": interfaces(), "ping": ping()}
     ask(near.journal, {"do": "down"}, bundle="near")
     found["ended"] = [near.process.wait(60)]
     far.process.terminate()
