@@ -202,7 +202,7 @@ class Recorder:
         if not self._refusal:
             return
         # A fact may have been refused, which does not wait: whether the disk takes something again, is to be seen.
-        waiting = deque([*self._waiting, lambda: self._journal.keep("last start", self._boot)])
+        waiting = deque([*self._waiting, self._probe])
         self._waiting = deque()
         while waiting:
             one = waiting.popleft()
@@ -214,6 +214,9 @@ class Recorder:
                 return
         self._refusal = ""
         self._failed("")
+
+    def _probe(self) -> None:
+        self._journal.keep("last start", self._boot)
 
     def _line(self, name: str) -> _Line:
         return self._lines.setdefault(name, _Line())
