@@ -38,12 +38,13 @@ secrets = "secrets.toml"
 {more}
 [ppp]
 echo_interval_s = 1
+echo_failures = 10
 lcp_restart_s = 1
 [limits]
 dropped_s = 0.7
 failed_s = 1
 longest_failed_s = 1
-attempts = 2
+attempts = 5
 flaps = 1000
 fail_back_s = 0
 """

@@ -269,11 +269,11 @@ def test_a_journal_that_stays_full_forgets_the_oldest_within_bounds(disk, monkey
     recorder.begin(["a"])
     disk.is_full = True
     for attempt in range(30):
-        recorder.state(action("failed", attempt=attempt))
+        recorder.state(action("failed", cause=f"{attempt}"))
     assert (recorder.waiting, recorder.left_out) == (10, 20)
     disk.is_full = False
     recorder.retry()
-    assert [one.attempt for one in disk.history().transitions] == list(range(20, 30))
+    assert [one.cause for one in disk.history().transitions] == [f"{attempt}" for attempt in range(20, 30)]
 
 
 def test_a_call_that_is_closed_on_purpose_has_ended_and_not_dropped(disk):
@@ -376,6 +376,22 @@ def test_a_second_journal_is_refused(tmp_path):
 def test_status_is_json(tmp_path):
     with Answering(tmp_path / "camp.journal") as server:
         assert json.loads(json.dumps(control.ask(server.journal, {"n": 1}, bundle="camp"))) == {"got": {"n": 1}}
+
+
+def test_a_failure_has_the_number_of_the_attempt_that_failed(disk):
+    recorder = Recorder(disk, lambda _: None)
+    recorder.begin(["a"])
+    for state, attempt in (
+        ("connecting", 1),
+        ("failed", 2),
+        ("connecting", 2),
+        ("blocked", 1),
+        ("connecting", 1),
+        ("connected", 1),
+    ):
+        recorder.state(action(state, attempt=attempt))
+    recorder.state(action("dropped"))
+    assert [one.attempt for one in disk.history().transitions] == [1, 1, 2, 2, 1, 1, None]
 
 
 def test_what_happens_before_the_first_connection_is_recorded(disk):

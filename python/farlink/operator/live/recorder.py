@@ -33,6 +33,7 @@ class _Line:
     """What is known of a line for its next transition."""
 
     state: str = ""
+    attempt: int | None = None
     bars: int | None = None
     recorded_bars: int | None = None
     most_signal: int | None = None
@@ -136,8 +137,14 @@ class Recorder:
             return
         if was_up and state not in ("dropped", "connected"):
             self._write(name, "ended", cause)
+        if state == "connecting":
+            line.attempt = action["attempt"]
+        # Behind a failure the dialler counts the next attempt already; a call that came up or to nothing is the one before.
+        is_of_attempt = state == "connecting" or (line.state == "connecting" and state in ("connected", "failed", "blocked"))
         line.state = state
-        self._write(name, state, cause, attempt=action.get("attempt"), is_injected=action["reason"] == "injected")
+        self._write(
+            name, state, cause, attempt=line.attempt if is_of_attempt else None, is_injected=action["reason"] == "injected"
+        )
         line.said = b""
         if state == "connecting":
             line.bytes_in = line.bytes_out = None
