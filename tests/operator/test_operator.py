@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, Running, World, until, world_in
 
 # `make soak` kills more often.
-KILLS = int(os.environ.get("FARLINK_KILLS", "4"))
+KILLS = int(os.environ.get("FARLINK_KILLS", "3"))
 EIGHT = 8
 CHANGES = ("waiting", "connecting", "connected", "dropped", "ended", "failed", "blocked", "held")
 
@@ -344,7 +344,7 @@ def test_without_kernel_ppp_the_operator_says_so(tmp_path):
 
 def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
     with world_in(tmp_path) as made:
-        better = '[[event]]\nat_s = 6\nmodem = "near-1"\ndo = "signal"\nlevel = 4\n'
+        better = '[[event]]\nat_s = 4\nmodem = "near-1"\ndo = "signal"\nlevel = 4\n'
         made.bank(1, modem={1: f"signal = 2\n{better}"}, profile="iridium-9522b")
         far = made.start(made.configure("far", 1, profile="iridium-9522b"))
         near = made.start(made.configure("near", 1, profile="iridium-9522b"))
