@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log, bundle_operate
+from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log, bundle_operate, bundle_simulate
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
@@ -162,6 +162,7 @@ app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 app.command(epilog=bundle_bank.EXAMPLES)(bundle_bank.bank)
 app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
 app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
+app.command(epilog=bundle_simulate.EXAMPLES)(bundle_simulate.simulate)
 app.command(epilog=bundle_operate.UP_EXAMPLES)(bundle_operate.up)
 app.command(epilog=bundle_operate.DOWN_EXAMPLES)(bundle_operate.down)
 app.command(epilog=bundle_operate.STATUS_EXAMPLES)(bundle_operate.status)

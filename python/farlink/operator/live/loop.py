@@ -92,7 +92,7 @@ class Operator:
         self._bundle, self._back_end, self._tell = bundle, back_end, tell
         self._recorder = Recorder(journal, self._journal_failed)
         self._pins = JournalPins(self._recorder, is_journal_damaged=journal.loss is not None)
-        known = {line.name: _profile(line.profile, folder) for line in bundle.lines}
+        known = {line.name: profile_of(line.profile, folder) for line in bundle.lines}
         self._most_signal = {name: SCALES[profile.signal] or None for name, profile in known.items()}
         history = self._recorder.kept("history")
         self._dialler = _core.BundleDialler(dialler_config(bundle, known), history, time.time_ns() % 2**63)
@@ -385,7 +385,8 @@ class Operator:
         }
 
 
-def _profile(name: str, folder: Path) -> Profile:
+def profile_of(name: str, folder: Path) -> Profile:
+    """The profile of a line; files are looked for in the folder of ``bundle.toml``."""
     return profiles.load(str(folder / name) if name.endswith(".toml") else name)
 
 
