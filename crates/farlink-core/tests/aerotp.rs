@@ -208,6 +208,27 @@ fn a_connection_continues_after_an_outage_of_minutes() {
     }
 }
 
+/// `[C20]`: whichever probe is the first to get through brings the first missing data, however much was in flight.
+#[test]
+fn the_first_missing_data_arrives_with_the_first_probe_after_an_outage() {
+    let lost_and_outage = [1, 100, 1000, 5000, 50_000].into_iter().flat_map(|bytes| (0..8).map(move |k| (bytes, k)));
+    for (bytes, k) in lost_and_outage {
+        let mut net = established(json!({}));
+        net.is_cut = [true; 2];
+        write(&mut net, 0, bytes);
+        wait(&mut net, 20.0 + 0.037 * f64::from(k));
+        let had = net.received[1];
+        net.is_cut = [false; 2];
+        let back = net.now;
+        while net.received[1] == had {
+            assert!(net.step(Time::NEVER));
+        }
+        let took = net.now.since(back).as_secs_f64();
+        // One way, and an eighth of a timeout of 0.101 s.
+        assert!(took < ONE_WAY.as_secs_f64() + 0.0127, "{took} s, {bytes} bytes and outage {k}");
+    }
+}
+
 /// `[L8]`: timestamps wrap after 71.6 minutes; after half of that, they no longer tell the order of two segments.
 #[test]
 fn a_connection_continues_after_hours_without_data() {

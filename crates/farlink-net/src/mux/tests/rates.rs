@@ -16,6 +16,8 @@ struct Dumbbell {
     longest_queue: Time,
     busy_until: Time,
     loss: f64,
+    back_loss: f64,
+    delay: Time,
     random: SplitMix64,
     /// Bytes that each connection of each pair has read.
     read: Vec<BTreeMap<ConnectionId, u64>>,
@@ -40,6 +42,8 @@ impl Dumbbell {
             longest_queue,
             busy_until: Time::ZERO,
             loss: 0.0,
+            back_loss: 0.0,
+            delay: DELAY,
             random: SplitMix64::new(1),
             read: vec![BTreeMap::new(); pairs],
             dropped: 0,
@@ -59,7 +63,7 @@ impl Dumbbell {
         while let Some(batch) = self.hosts[host].poll_transmit(self.now, 8, &mut out) {
             for datagram in out[..batch.bytes].chunks(batch.datagram_bytes) {
                 let to = usize::from(batch.route.remote.port()) - 4000;
-                let mut arrival = self.now + DELAY;
+                let mut arrival = self.now + self.delay;
                 if host.is_multiple_of(2) {
                     self.sent += 1;
                     if self.busy_until.since(self.now) > self.longest_queue {
@@ -68,10 +72,12 @@ impl Dumbbell {
                     }
                     let bytes = (datagram.len() + IPV4_BYTES + UDP_BYTES) as f64;
                     self.busy_until = self.busy_until.max(self.now) + Time::from_secs_f64(bytes / self.bytes_per_s);
-                    arrival = self.busy_until + DELAY;
+                    arrival = self.busy_until + self.delay;
                     if (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64) {
                         continue;
                     }
+                } else if (self.random.next_u64() as f64) < self.back_loss * 2_f64.powi(64) {
+                    continue;
                 }
                 self.number += 1;
                 self.on_the_way.insert((arrival, self.number), (to, address(host), datagram.to_vec()));
@@ -349,4 +355,26 @@ fn nothing_is_sent_into_a_link_that_is_reported_down() {
     net.hosts[0].set_link(net.now, link(1e7, true));
     let [share] = net.shares(5, &ids)[..] else { unreachable!() };
     assert!(share > 0.8, "{share}");
+}
+
+/// Over a GEO path that loses a tenth of the packets of both ways, also with the settings that an endpoint has.
+#[test]
+fn a_learnt_rate_fills_a_long_path_with_losses_of_both_ways() {
+    let seconds = |s| PositiveSeconds::new(s).unwrap();
+    let usual = AerotpConfig {
+        rate_control: Some(RateControl::Friendly),
+        mack_timeout_s: seconds(0.01),
+        receive_buffer_bytes: Some(farlink_core::units::Count::new(f64::from(16 << 20)).unwrap()),
+        give_up_after_s: seconds(300.0),
+        ..AerotpConfig::default()
+    };
+    for seed in 1..=5 {
+        let mut net = Dumbbell::new(1, 1e7, Time::from_millis(250));
+        (net.loss, net.back_loss, net.delay, net.random) = (0.1, 0.1, Time::from_millis(125), SplitMix64::new(seed));
+        net.hosts[1].listen(PORT, &usual, AcceptorLimits::default()).unwrap();
+        let ids = vec![net.connect(0, 1, &usual)];
+        net.run(5, &ids);
+        let [share] = net.shares(25, &ids)[..] else { unreachable!() };
+        assert!(share > 0.6, "seed {seed}: {share}"); // 300 seeds had 0.63 to 0.87, half of them 0.81 and more
+    }
 }

@@ -152,6 +152,11 @@ impl<D: Payload> Flight<D> {
         self.pieces.is_empty()
     }
 
+    /// Whether something is missing, lost or not yet answered.
+    pub(super) fn has_missing(&self) -> bool {
+        !self.lost.is_empty() || !self.by_time.is_empty()
+    }
+
     pub(super) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
@@ -181,6 +186,23 @@ impl<D: Payload> Flight<D> {
         let copy = self.send_again(start, now);
         self.tidy();
         copy
+    }
+
+    /// The first missing piece is retransmitted next, although it was sent a moment ago: in silence whichever probe arrives first brings
+    /// what the receiver waits for. It does not count as another loss. `[C20]`
+    pub(super) fn probe_with_first(&mut self) {
+        let Some(index) = self.pieces.iter().position(|piece| piece.state != State::Acknowledged) else { return };
+        let piece = &mut self.pieces[index];
+        let start = piece.start;
+        if piece.state == State::Waiting {
+            piece.state = State::Lost;
+        } else if self.lost.front() != Some(&start) {
+            self.lost.retain(|&lost| lost != start);
+        }
+        if self.lost.front() != Some(&start) {
+            self.lost.push_front(start);
+        }
+        self.tidy();
     }
 
     /// Cuts the next piece to be retransmitted, so that its first part has at most `most_bytes` bytes.

@@ -217,6 +217,9 @@ impl<D: Payload> Sender<D> {
                 }
             }
         }
+        if self.is_silent {
+            self.flight.probe_with_first();
+        }
         self.flight.cut_lost(most_bytes as usize);
         let Some((position, payload, is_end)) = self.flight.resend(stamp).or_else(|| self.new_piece(stamp, most_bytes))
         else {
@@ -464,7 +467,7 @@ impl<D: Payload> Sender<D> {
         }
         let copy = self.copies.waiting.front().map_or(Time::NEVER, |copy| copy.due);
         if self.is_silent {
-            let has_probe = self.flight.has_lost() || self.forward.is_pending();
+            let has_probe = self.flight.has_missing() || self.forward.is_pending();
             return if has_probe { copy.min(self.probe) } else { copy };
         }
         if self.is_blocked() {
