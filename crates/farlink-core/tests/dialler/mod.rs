@@ -3,6 +3,7 @@
 mod attacks;
 mod field;
 mod long;
+mod stories;
 
 use farlink_core::bundle::Order;
 use proptest::prelude::*;
