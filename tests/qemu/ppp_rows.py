@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -207,13 +208,13 @@ async def black_hole(world: World) -> Found:
     }
 
 
-async def loaded(world: World) -> Found:
+async def loaded(world: World, for_s: float = 90.0) -> Found:
     """Echoes while TCP fills the lines of a slow bundle: its first ten segments alone take them 25 s."""
     await _up(world)
     transfer = Transfer(world.ends)
     began = time.monotonic()
     phones = [*world.near, *world.far]
-    while time.monotonic() < began + 90 and all(phone.lives for phone in phones):
+    while time.monotonic() < began + for_s and all(phone.lives for phone in phones):
         await asyncio.sleep(0.2)
     took = time.monotonic() - began
     await asyncio.sleep(2.0)
@@ -289,6 +290,10 @@ ROWS: dict[str, Row] = {
         },
     ),
     "load, farlink": (loaded, {"rate_bps": 2400, "delay_s": 0.5}),
+    "load, zaghloul-2005": (
+        partial(loaded, for_s=180.0),
+        {"rate_bps": 2400, "delay_s": 0.5, "top": 'preset = "zaghloul-2005"'},
+    ),
     "requests repeated": (request_repeated, {"rate_bps": 2400, "delay_s": 1.0, "ppp": "lcp_restart_s = 1\n"}),
     "other discriminator": (other_discriminator, {}),
     "peer without multilink": (no_multilink, {}),
