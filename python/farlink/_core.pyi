@@ -1,7 +1,7 @@
 """The Rust extension: scenario types, their schema, and the packet engine."""
 
 from collections.abc import Callable, Mapping
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from numpy import bool_, float64, uint8, uint64
 from numpy.typing import NDArray
@@ -34,6 +34,75 @@ class NetError(RuntimeError):
     """What to do."""
     exit_code: int
     """1 if the network failed, 2 if someone has to change something first."""
+
+class BundleDialler:
+    """Decides when each line of a bundle is dialled: events in, actions out; it has no clock and does nothing itself.
+
+    Times are readings of a clock that is never set, in s, as of ``time.monotonic()``. One that goes back counts as the latest one.
+
+    Parameters
+    ----------
+    config_json
+        The lines, ``use``, ``primary`` and ``limits``, as JSON.
+    history_json
+        What `history` of an earlier one has given.
+    seed
+        Of the random part of pauses.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is refused.
+
+    Examples
+    --------
+    >>> dialler = BundleDialler('{"lines": [{"name": "kansas"}]}')
+    >>> [action["action"] for action in dialler.handle(0.0, "start")]
+    ['state', 'dial']
+    >>> dialler.handle(20.0, "carrier", "kansas", call=1)[-1]
+    {'action': 'start-link', 'line': 'kansas', 'call': 1}
+    >>> [action["action"] for action in dialler.handle(25.0, "link-up", "kansas", call=1)]
+    ['state', 'primary', 'alert']
+    >>> dialler.primary(), dialler.next_wakeup()
+    ('kansas', None)
+    """
+
+    def __init__(self, config_json: str, history_json: str | None = None, seed: int = 0) -> None: ...
+    def handle(
+        self,
+        now_s: float,
+        event: str,
+        line: str | None = None,
+        *,
+        call: int | None = None,
+        cause: str = "",
+        level: float | None = None,
+        number: str = "",
+        injected: bool = False,
+        unix_s: float | None = None,
+        zone_s: float = 0.0,
+    ) -> list[dict[str, Any]]:
+        """Handle an event, and what is due: what is to be done, in order."""
+
+    def advance(self, now_s: float) -> list[dict[str, Any]]:
+        """Do what is due; early or repeated calls do nothing."""
+
+    def next_wakeup(self) -> float | None:
+        """When something is due next; None if nothing is before the next event."""
+
+    def status(self, now_s: float) -> list[dict[str, Any]]:
+        """What is known of each line: state, since when, why, what ends it and when."""
+
+    def primary(self) -> str | None:
+        """The primary line; None if no line is up."""
+
+    def history(self) -> str:
+        """What is to be kept for the next start, as JSON."""
+
+    clock_steps_back: int
+    """How often the clock went back."""
+    ignored: int
+    """How many events were ignored, since they were not possible or about a call that is over."""
 
 def generate_key(keys: str | None = None) -> str: ...
 def public_key(keys: str | None = None) -> str: ...

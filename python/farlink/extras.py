@@ -19,6 +19,7 @@ _EXTRA = {
     "skyfield": "orbits",
     "h5py": "optics",
     "itur": "rain",
+    "serialx": "operator",
 }
 
 

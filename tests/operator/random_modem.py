@@ -73,6 +73,8 @@ def fuzz(inputs: int, seed: int) -> dict[str, int]:
             found = dialogue.feed(piece[:cut], now)
         else:
             found = dialogue.feed(rng.randbytes(rng.randrange(64)), now)
+        if any(isinstance(event, ev.PinNeeded) for event in found) and dialogue.state is State.STARTING:
+            dialogue.enter_pin(now)
         written = dialogue.poll_output()
         last = written or last
         # After a refusal, or no answer, never again.

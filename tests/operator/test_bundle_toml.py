@@ -116,6 +116,8 @@ def test_preset_of_the_thesis(bundle):
 
 # Edit -> line and column of its mistake, and what is said.
 MISTAKES = {
+    "hook": (("use = 2", 'use = 2\nhook = "nothing"'), (3, 8), ["hook: ", "is no program", "chmod +x"]),
+    "back end": (("use = 2", 'use = 2\nback_end = "ppd"'), (3, 12), ["back_end: 'ppd' is not one of", "did you mean 'pppd'"]),
     "unknown key": (("use = 2", "uze = 2"), (2, 1), ["uze", "did you mean 'use'"]),
     "unknown key of a line": (("least_signal = 3", "lest_signal = 3"), (27, 1), ["line[1].lest_signal", "'least_signal'"]),
     "unknown table": (("[limits]", "[limit]"), (10, 1), ["limit", "'limits'"]),
@@ -283,7 +285,7 @@ def test_pppd_knows_every_option(bundle, tmp_path, preset, edit, role):
     written = Pppd(tmp_path, secrets_folder=tmp_path).write(config, secrets)
 
     for path in written[:2]:
-        done = subprocess.run([PPPD, "file", path, "dryrun"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([PPPD, "file", path, "logfd", "1", "dryrun"], capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, 4), done.stderr + done.stdout
         assert "persist" not in path.read_text().replace("nopersist", "")
         broken = path.with_suffix(".broken")

@@ -196,6 +196,8 @@ def test_a_pin_is_tried_once_and_never_again():
             written += said
             if b"CPIN?" in said:
                 found += dialogue.feed(said + b"\r\n+CPIN: SIM PIN\r\n" + OK, 0.0)
+                if found[-1] == ev.PinNeeded():
+                    dialogue.enter_pin(0.0)
             elif b"CPIN=" in said:
                 found += dialogue.feed(said + b"\r\n+CME ERROR: 16\r\n", 0.0)
             else:
@@ -224,8 +226,24 @@ def test_an_accepted_pin_goes_on():
     found = []
     while said := dialogue.poll_output():
         found += dialogue.feed(b"\r\n+CPIN: SIM PIN\r\n" + OK if b"CPIN?" in said else OK, 0.0)
+        if found[-1:] == [ev.PinNeeded()]:
+            dialogue.enter_pin(0.0)
 
-    assert found == [ev.PinTried("accepted"), ev.Ready()]
+    assert found == [ev.PinNeeded(), ev.PinTried("accepted"), ev.Ready()]
+
+
+def test_a_pin_is_not_written_before_its_owner_has_noted_that_it_is_tried():
+    dialogue = Dialogue(load("sim7600"), pin=PIN)
+    dialogue.start(0.0)
+    written = b""
+    while said := dialogue.poll_output():
+        written += said
+        dialogue.feed(b"\r\n+CPIN: SIM PIN\r\n" + OK if b"CPIN?" in said else OK, 0.0)
+    assert PIN.encode() not in written
+    dialogue.enter_pin(1.0)
+    assert PIN.encode() in dialogue.poll_output()
+    with pytest.raises(ArgumentError, match="does not wait for its PIN"):
+        dialogue.enter_pin(2.0)
 
 
 @pytest.mark.parametrize("number", ["", "555x", "ATH", "1\r2", "1" * 40])

@@ -76,6 +76,17 @@ def test_what_is_recorded_is_read(tmp_path):
     assert expected.connections[0].primary == "kansas"
 
 
+def test_a_transition_of_a_connection_that_nobody_began_is_exported(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        journal.record(transition("connecting", 0, connection=7))
+        assert [row["connection"] for row in flat.rows(journal.history())] == [7]
+
+
+def test_a_journal_that_cannot_be_read_is_refused_in_words():
+    with pytest.raises(OutputError, match="/proc/self/mem"):
+        read("/proc/self/mem")
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -33,6 +33,8 @@ class World:
     def note(self, name: str, found: list[ev.Event]) -> None:
         """Keep events, and drop DTR where a dialogue asks for it."""
         self.events += [(self.now, name, event) for event in found]
+        if any(isinstance(event, ev.PinNeeded) for event in found):
+            self.dialogues[name].enter_pin(self.now)
         if any(isinstance(event, ev.DropDtr) for event in found):
             self.exchange.closed(self.exchange.modems[name], self.now)
 

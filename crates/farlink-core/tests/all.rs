@@ -20,6 +20,7 @@ mod bundle_on_the_wire;
 mod bundles;
 mod connections;
 mod delayed_acks;
+mod dialler;
 mod ecn;
 mod forged_segments;
 mod gateway;

@@ -4,6 +4,7 @@ mod cancel;
 mod codes;
 mod columns;
 mod convolutional;
+mod dialler;
 mod emulate;
 mod error;
 mod fluid;
@@ -42,6 +43,8 @@ mod _core {
     use crate::cancel::Cancel;
     use crate::codes::{bursts_to_dict, events_to_dict, operating_point, rate_to_dict};
     use crate::columns::{content_to_dict, output_to_dict, series_to_dict, table_from_dict, table_to_dict};
+    #[pymodule_export]
+    use crate::dialler::BundleDialler;
     #[pymodule_export]
     use crate::emulate::{Emulation, prepare_emulation};
     use crate::error::BoundaryError;

@@ -1,4 +1,4 @@
-"""`farlink bundle`: statistics from the logs of a bundle of links, and logs that are drawn."""
+"""`farlink bundle`: operation of bundles of lines, statistics from their logs, and logs that are drawn."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log
+from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log, bundle_operate, bundle_simulate
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from farlink.channels.calls.study import Study
 
-app = typer.Typer(no_args_is_help=True, help="Look at bundles of links that drop out.")
+app = typer.Typer(no_args_is_help=True, help="Operate bundles of lines that drop out, and look at their logs.")
 
 _FIT_EXAMPLES = """
 [bold]Examples[/bold]
@@ -35,7 +35,7 @@ farlink bundle fit sg*.comm.log.gz --json - | jq '.parts[].name'
 
 @app.callback()
 def bundle() -> None:
-    """Look at bundles of links that drop out."""
+    """Operate bundles of lines that drop out, and look at their logs."""
 
 
 @app.command(epilog=_FIT_EXAMPLES)
@@ -162,6 +162,14 @@ app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 app.command(epilog=bundle_bank.EXAMPLES)(bundle_bank.bank)
 app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
 app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
+app.command(epilog=bundle_simulate.EXAMPLES)(bundle_simulate.simulate)
+app.command(epilog=bundle_operate.UP_EXAMPLES)(bundle_operate.up)
+app.command(epilog=bundle_operate.DOWN_EXAMPLES)(bundle_operate.down)
+app.command(epilog=bundle_operate.STATUS_EXAMPLES)(bundle_operate.status)
+app.command(epilog=bundle_operate.HOLD_EXAMPLES)(bundle_operate.hold)
+app.command(epilog=bundle_operate.RELEASE_EXAMPLES)(bundle_operate.release)
+app.command(epilog=bundle_operate.REDIAL_EXAMPLES)(bundle_operate.redial)
+app.command(epilog=bundle_operate.INJECT_EXAMPLES)(bundle_operate.inject)
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

@@ -46,7 +46,7 @@ def check(
                     data(f"\n== {name} ==\n{text}")
         if checked.bundle is None:
             _refuse(config, checked, is_told=json)
-        for missing in _missing_here():
+        for missing in _missing_here(checked.bundle):
             note(f"note: {missing}")
 
 
@@ -78,15 +78,17 @@ def _write_json(config: Path, checked: Checked) -> None:
         "file": str(config),
         "mistakes": [asdict(one) for one in checked.mistakes],
         "bundle": None if checked.bundle is None else asdict(checked.bundle),
-        "notes": _missing_here(),
+        "notes": _missing_here(checked.bundle),
     }
     data(json_text.dumps(found, indent=1, default=str) + "\n")
 
 
-def _missing_here() -> list[str]:
+def _missing_here(bundle: Bundle | None) -> list[str]:
     """What this machine lacks: the file is right all the same."""
     import shutil
 
+    if bundle is not None and bundle.back_end != "pppd":
+        return []
     found = []
     if shutil.which("pppd", path="/usr/sbin:/sbin:/usr/bin:/usr/local/sbin") is None:
         found.append("pppd is not installed here: apt install ppp")

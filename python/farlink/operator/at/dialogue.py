@@ -77,7 +77,7 @@ class Dialogue:
     profile
         Of the modem.
     pin
-        Of its SIM; it is tried once, and not again after anything but OK.
+        Of its SIM. `PinNeeded` asks whether it may be tried; it is not tried again after anything but OK.
     is_pin_spent
         Whether the SIM has refused this PIN before. Three wrong ones lock it.
 
@@ -109,6 +109,7 @@ class Dialogue:
         self._profile = profile
         self._pin = pin
         self._is_pin_spent = is_pin_spent
+        self._is_pin_awaited = False
         self._state = State.CLOSED
         self._queue: deque[_Command] = deque()
         self._current: _Command | None = None
@@ -149,6 +150,15 @@ class Dialogue:
             self._queue.append(_Command(line, "init", profile.command_limit_s, tries=_TRIES))
         if profile.has_sim:
             self._queue.append(_Command("AT+CPIN?", "pin?", profile.command_limit_s, tries=_TRIES))
+        self._next(now)
+
+    def enter_pin(self, now: float) -> None:
+        """Try the PIN, as `PinNeeded` asks. Whoever calls this has first noted, for good, that the PIN is tried."""
+        if not self._is_pin_awaited:
+            raise ArgumentError("the SIM does not wait for its PIN", "wait for PinNeeded")
+        self._is_pin_awaited = False
+        self._is_pin_spent = True  # until it is accepted
+        self._queue.append(_Command(f'AT+CPIN="{self._pin}"', "pin", 4 * self._profile.command_limit_s))
         self._next(now)
 
     def ask_signal(self, now: float) -> None:
@@ -379,10 +389,8 @@ class Dialogue:
             return self._failed("the SIM asks for a PIN, and there is none in the secrets file")
         if self._is_pin_spent:
             return self._failed("the SIM has refused its PIN before, and it is not tried again")
-        self._is_pin_spent = True  # until it is accepted
-        text = f'AT+CPIN="{self._pin}"'
-        self._queue.appendleft(_Command(text, "pin", 4 * self._profile.command_limit_s))
-        return []
+        self._is_pin_awaited = True
+        return [ev.PinNeeded()]
 
     def _after_creg(self, is_ok: bool) -> list[ev.Event]:
         if not SCALES[self._profile.signal]:
@@ -463,6 +471,7 @@ class Dialogue:
         """Forget what is asked and what waits to be asked."""
         self._queue.clear()
         self._current = self._deadline = self._send_at = self._drop_at = None
+        self._is_pin_awaited = False
 
     def _reset(self) -> None:
         self._forget()

@@ -20,6 +20,11 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class PinNeeded:
+    """The SIM waits for its PIN: the owner notes for good that it is tried, and calls `enter_pin`."""
+
+
+@dataclass(frozen=True)
 class PinTried:
     """The SIM got its PIN. After anything but ``accepted`` it must not get it again; the owner has to remember that."""
 
@@ -126,6 +131,7 @@ class Unknown:
 Event = (
     Ready
     | Failed
+    | PinNeeded
     | PinTried
     | Registration
     | Signal

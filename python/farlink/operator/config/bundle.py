@@ -151,6 +151,12 @@ class Bundle:
         File of its secrets; None if there is none.
     journal
         File of its journal.
+    back_end
+        What carries PPP: ``pppd``, or ``stand-in``, which carries probes only and needs neither kernel PPP nor root.
+    hook
+        Program that is started with each change of a line and each alert; None if there is none.
+    keep_days
+        How long the journal keeps transitions.
     """
 
     name: str
@@ -159,6 +165,9 @@ class Bundle:
     user: str = ""
     secrets: Path | None = None
     journal: Path = Path("bundle.journal")
+    back_end: str = "pppd"
+    hook: Path | None = None
+    keep_days: float = 366.0
     ppp: Ppp = field(default_factory=Ppp)
     limits: Limits = field(default_factory=Limits)
     budget: Budget = field(default_factory=Budget)
@@ -210,6 +219,9 @@ TOP_KEYS: dict[str, Key] = {
     ),
     "secrets": text(_is_one_line, _PATH),
     "journal": text(_is_one_line, _PATH),
+    "back_end": name_of(("pppd", "stand-in")),
+    "hook": text(_is_one_line, _PATH),
+    "keep_days": number(1, 36600),
     "ppp": Key(lambda value: isinstance(value, dict), "a table"),
     "limits": Key(lambda value: isinstance(value, dict), "a table"),
     "budget": Key(lambda value: isinstance(value, dict), "a table"),

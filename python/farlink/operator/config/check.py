@@ -59,15 +59,22 @@ class Checked:
     secrets: Secrets
 
 
-def load(path: str | Path) -> tuple[Bundle, Secrets]:
+def load(path: str | Path, *, needs_ports: bool = True) -> tuple[Bundle, Secrets]:
     """The bundle of a file, and its secrets.
+
+    Parameters
+    ----------
+    path
+        A ``bundle.toml``.
+    needs_ports
+        Whether a port that is missing, or may not be opened, is a mistake.
 
     Raises
     ------
     OperatorError
         If the file has mistakes: the first is named, and how many there are.
     """
-    checked = check(path)
+    checked = check(path, needs_ports=needs_ports)
     if checked.bundle is None:
         first = checked.mistakes[0]
         more = f" (and {len(checked.mistakes) - 1} more)" if len(checked.mistakes) > 1 else ""
@@ -76,13 +83,15 @@ def load(path: str | Path) -> tuple[Bundle, Secrets]:
     return checked.bundle, checked.secrets
 
 
-def check(path: str | Path) -> Checked:
+def check(path: str | Path, *, needs_ports: bool = True) -> Checked:
     """Look through a file.
 
     Parameters
     ----------
     path
         A ``bundle.toml``. Paths in it are relative to its folder.
+    needs_ports
+        Whether a port that is missing, or may not be opened, is a mistake.
 
     Raises
     ------
@@ -104,12 +113,13 @@ def check(path: str | Path) -> Checked:
         said = re.sub(r" \(at (?:line.*|end of document)\)", "", str(error))
         mistake = Mistake(line, column, f"not valid TOML: {printable(said)}", "strings need quotes, keys need '='")
         return Checked((mistake,), None, Secrets())
-    return _Check(path, tables, places(text.replace("\r\n", "\n"))).checked()
+    return _Check(path, tables, places(text.replace("\r\n", "\n")), needs_ports=needs_ports).checked()
 
 
 class _Check:
-    def __init__(self, path: Path, tables: dict[str, Any], places: Places) -> None:
+    def __init__(self, path: Path, tables: dict[str, Any], places: Places, *, needs_ports: bool) -> None:
         self._path = path
+        self._needs_ports = needs_ports
         self._tables = tables
         self._places = places
         self._found: list[Mistake] = []
@@ -126,7 +136,9 @@ class _Check:
         self._break(rules.of_ppp(ppp, rows))
         if rows:
             self._break(rules.of_limits(limits, budget, top.get("use"), len(rows)))
-        self._break(rules.of_lines(rows, top.get("line", []), self._path.parent))
+        if "hook" in top:
+            self._break(rules.of_hook(self._path.parent / top["hook"]))
+        self._break(rules.of_lines(rows, top.get("line", []), self._path.parent, needs_ports=self._needs_ports))
         secrets = self._secrets(top, rows)
         if self._found:
             return Checked(tuple(sorted(set(self._found))), None, secrets)
@@ -137,6 +149,9 @@ class _Check:
             user=top.get("user", ""),
             secrets=self._path.parent / top["secrets"] if "secrets" in top else None,
             journal=self._path.parent / top.get("journal", f"{top['name']}.journal"),
+            back_end=top.get("back_end", "pppd"),
+            hook=self._path.parent / top["hook"] if "hook" in top else None,
+            keep_days=top.get("keep_days", 366.0),
             ppp=ppp,
             limits=limits,
             budget=budget,

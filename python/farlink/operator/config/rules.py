@@ -81,7 +81,16 @@ def of_limits(limits: Limits, budget: Budget, use: int | None, lines: int) -> It
         yield Broken(("budget", "money_per_day"), message, "say what a minute costs, or limit airtime_s_per_day")
 
 
-def of_lines(rows: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]], folder: Path) -> Iterator[Broken]:
+def of_hook(hook: Path) -> Iterator[Broken]:
+    """The program that is started with each change."""
+    if not (hook.is_file() and os.access(hook, os.X_OK)):
+        message = f"hook: {printable(str(hook), 80)} is no program"
+        yield Broken(("hook",), message, f"give the path of one, and make it executable: chmod +x {printable(str(hook), 80)}")
+
+
+def of_lines(
+    rows: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]], folder: Path, *, needs_ports: bool = True
+) -> Iterator[Broken]:
     """Rules of the lines, and what they need on this machine.
 
     Parameters
@@ -92,13 +101,15 @@ def of_lines(rows: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any
         Its values, with those that are not.
     folder
         That of the file, for profiles that are files.
+    needs_ports
+        Whether ports must be there.
     """
     yield from _used_twice(rows)
     for at, row in enumerate(rows):
         yield from _role(row, given[at], at)
         if "profile" in row:
             yield from _profile(row, at, folder)
-        if "port" in row:
+        if needs_ports and "port" in row:
             yield from _port(row["port"], at)
 
 

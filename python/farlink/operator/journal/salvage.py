@@ -20,6 +20,7 @@ _COLUMNS = {
     "transition": ("number", (*COLUMNS, "crc")),
     "nonsense": ("transition_number", ("transition_number", "crc", "said")),
     "gap": ("rowid", ("rowid", "first_number", "last_number", "reason")),
+    "fact": ("rowid", ("rowid", "name", "content")),
 }
 # After so many keys without a row, a table is taken to be at its end: of transitions, of which there are many, and of others.
 _MOST_GAP = 1 << 15

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from farlink.errors import JournalError
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x464C4A4E  # "FLJN": what `file` and other programs see in the header
 
 # Of the table `transition`, as `Transition` has them.
@@ -56,9 +56,14 @@ CREATE TABLE gap (
     last_number INTEGER NOT NULL,
     reason TEXT NOT NULL
 );
+CREATE TABLE fact (
+    name TEXT PRIMARY KEY,
+    content TEXT NOT NULL
+);
 """
 
-# Version -> what makes a file of the next version of it. Version 1 had neither injected drops, nonsense, gaps nor CRCs.
+# Version -> what makes a file of the next version of it. Version 1 had neither injected drops, nonsense, gaps nor CRCs,
+# version 2 no facts.
 _STEPS = {
     1: """
 ALTER TABLE transition ADD COLUMN is_injected INTEGER NOT NULL DEFAULT 0;
@@ -66,6 +71,7 @@ ALTER TABLE transition ADD COLUMN crc INTEGER;
 CREATE TABLE nonsense (transition_number INTEGER PRIMARY KEY, crc INTEGER NOT NULL, said BLOB NOT NULL);
 CREATE TABLE gap (first_number INTEGER NOT NULL, last_number INTEGER NOT NULL, reason TEXT NOT NULL);
 """,
+    2: "CREATE TABLE fact (name TEXT PRIMARY KEY, content TEXT NOT NULL);",
 }
 
 

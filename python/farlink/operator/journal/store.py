@@ -159,10 +159,31 @@ class Journal:
         given = checked(hidden)
         is_durable = given.state not in OBSERVATIONS
         with self._written(is_durable=is_durable) as database:
+            # A connection that nobody began, begins with its first transition: exports need its start.
+            start = "INSERT OR IGNORE INTO connection (number, start_s) VALUES (?, ?)"
+            database.execute(start, (given.connection, given.time_s))
             number = _insert(database, replace(given, number=0))
         if is_durable:
             self._last.write(number)
         return number
+
+    def index(self, connection: int, indices: Mapping[str, int]) -> None:
+        """Number the modems of a connection anew: another is its primary modem now."""
+        with self._written(is_durable=True) as database:
+            database.execute("DELETE FROM member WHERE connection = ?", (connection,))
+            members = [(connection, modem, index) for modem, index in indices.items()]
+            database.executemany("INSERT INTO member VALUES (?, ?, ?)", members)
+
+    def keep(self, name: str, content: str) -> None:
+        """Keep a fact for the next start, in place of the one of that name; it is durable when this returns."""
+        with self._written(is_durable=True) as database:
+            database.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, content))
+
+    def kept(self, name: str) -> str | None:
+        """A fact that was kept; None if there is none."""
+        with _refusals(self.path):
+            row = self._database.execute("SELECT content FROM fact WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
 
     def forget(self, before_s: float, *, most: int | None = None) -> int:
         """Delete old transitions, and connections that have none left and are over.
@@ -281,10 +302,10 @@ def read(path: str | Path) -> tuple[History, Loss | None]:
     path = Path(path)
     if not path.is_file():
         raise JournalError(f"{path}: no such journal", "name the journal of an operator")
-    with path.open("rb") as file:
-        if not _HEADER.startswith(file.read(len(_HEADER))):
-            raise JournalError(f"{path}: not a journal", "name the journal of an operator")
     with _refusals(path):
+        with path.open("rb") as file:
+            if not _HEADER.startswith(file.read(len(_HEADER))):
+                raise JournalError(f"{path}: not a journal", "name the journal of an operator")
         for _ in range(_READS):
             before = _stamps(path)
             last = LastNumber.read(path)
@@ -367,7 +388,7 @@ def _restore(database: sqlite3.Connection, rows: dict[str, Rows]) -> None:
             transition = checked(_transition(fields, nonsense))
             _insert(database, transition)
             starts.setdefault(transition.connection, transition.time_s)
-    for table, columns in (("connection", 3), ("member", 3), ("gap", 3)):
+    for table, columns in (("connection", 3), ("member", 3), ("gap", 3), ("fact", 2)):
         for row in rows.get(table, []):
             with suppress(sqlite3.IntegrityError):
                 marks = ", ".join("?" * columns)

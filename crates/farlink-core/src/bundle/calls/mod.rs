@@ -308,6 +308,8 @@ impl Calls {
                     self.lines[index].until = Time::NEVER;
                     self.lines[index].stage = Stage::Modem;
                 }
+                // Orders for people and modems, which simulated calls do not get.
+                Order::Answer(_) | Order::StartLink(_) | Order::TearDown | Order::Primary(_) | Order::Alert(_) => {}
             }
         }
     }

@@ -31,7 +31,7 @@ impl<D: Payload> EmulatedBundle<D> {
                 break;
             }
             let changes = std::mem::take(&mut self.changes);
-            for &Change { at, line, state } in &changes {
+            for &Change { at, line, state, .. } in &changes {
                 match state {
                     CallState::Connected => self.bring_up(line, at),
                     CallState::Silent => {

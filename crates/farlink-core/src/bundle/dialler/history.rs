@@ -1,0 +1,88 @@
+//! What is kept of a bundle from one start of its operator to the next: how its calls went, and what they have cost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Dialler;
+use super::budget::Spent;
+use super::calendar::Period;
+use crate::ConfigError;
+use crate::scenario::{self, read::read};
+use crate::time::Time;
+
+/// The history of the lines of a bundle, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct History {
+    farlink_history: u32,
+    lines: BTreeMap<String, LineHistory>,
+}
+
+/// The history of a line: connected time in s, and drops, as they count now; airtime and money by number of the day and of the
+/// month since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineHistory {
+    connected_s: f64,
+    drops: f64,
+    days: Vec<(i64, Spent)>,
+    months: Vec<(i64, Spent)>,
+}
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+impl History {
+    /// # Errors
+    /// If the text is none that [`Dialler::history`] has given.
+    pub(super) fn from_json(text: &str) -> Result<Self, ConfigError> {
+        let history: History = read(&scenario::from_json(text)?)?;
+        let remedy = "give what history() has returned, or begin without";
+        if history.farlink_history != VERSION {
+            let what = format!("version {} is not known, only {VERSION}", history.farlink_history);
+            return Err(ConfigError::new("farlink_history", what, remedy));
+        }
+        for (name, line) in &history.lines {
+            let spent = line.days.iter().chain(&line.months).flat_map(|(_, spent)| [spent.airtime_s, spent.money]);
+            let mut numbers = spent.chain([line.connected_s, line.drops]);
+            if let Some(wrong) = numbers.find(|number| !(0.0..=MOST).contains(number)) {
+                return Err(ConfigError::new(
+                    format!("lines.{name}"),
+                    format!("{wrong} is not from 0 to {MOST}"),
+                    remedy,
+                ));
+            }
+        }
+        Ok(history)
+    }
+}
+
+/// More than any line has of seconds, drops or money.
+const MOST: f64 = 1e15;
+
+impl Dialler {
+    /// What is to be kept for the next start, as it counts now. Calls that last count as if they ended now, without a drop.
+    pub(super) fn history(&self, names: &[String], now: Time) -> History {
+        let line = |(index, name): (usize, &String)| {
+            let line = &self.lines[index];
+            let (connected_s, drops) = line.history(now, self.policy.half_life_s, true);
+            let of = |period| line.spent.all(period).collect();
+            (name.clone(), LineHistory { connected_s, drops, days: of(Period::Day), months: of(Period::Month) })
+        };
+        History { farlink_history: VERSION, lines: names.iter().enumerate().map(line).collect() }
+    }
+
+    /// Takes over what an earlier run has kept. Lines that do not exist any more are forgotten.
+    pub(super) fn restore(&mut self, names: &[String], history: &History) {
+        for (line, name) in self.lines.iter_mut().zip(names) {
+            let Some(kept) = history.lines.get(name) else { continue };
+            (line.memory.connected_s, line.memory.drops) = (kept.connected_s, kept.drops);
+            for (period, all) in [(Period::Day, &kept.days), (Period::Month, &kept.months)] {
+                for &(number, spent) in all {
+                    line.spent.restore(period, number, spent);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+"""What carries PPP over a call, behind a seam: Linux' pppd, or a stand-in that needs neither kernel PPP nor root."""
+
+from __future__ import annotations
+
+from farlink.operator.backend.link import BackEnd, Carried, Down, Link, Probe, Said, Up
+from farlink.operator.backend.of_bundle import back_end_of
+from farlink.operator.backend.pppd import PppdBackEnd
+from farlink.operator.backend.stand_in import StandIn
+
+__all__ = ["BackEnd", "Carried", "Down", "Link", "PppdBackEnd", "Probe", "Said", "StandIn", "Up", "back_end_of"]

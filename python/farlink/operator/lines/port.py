@@ -1,0 +1,152 @@
+"""A serial port in asyncio: bytes are collected, and its end is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import select
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from farlink.extras import require
+
+_MOST_UNREAD_BYTES = 1 << 20
+_CLOSE_S = 5.0
+
+
+class Port:
+    """An open tty. Nobody else opens it (`flock`), but for programs that get it from its owner.
+
+    Attributes
+    ----------
+    is_lost
+        Whether the tty has hung up: its carrier, or the device, is gone.
+    has_pins
+        Whether it has DTR and DCD; a pty has not.
+    """
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._unread = bytearray()
+        self._transport: Any = None
+        self._is_closed = asyncio.Event()
+        self.is_lost = False
+        self.has_pins = False
+
+    @classmethod
+    async def open(cls, path: str, speed_bps: int, wake: Callable[[], None]) -> Port:
+        """Open a tty.
+
+        Parameters
+        ----------
+        path
+            Its name.
+        speed_bps
+            Of the serial port.
+        wake
+            Called when bytes have come, or the end.
+
+        Raises
+        ------
+        OSError
+            If it cannot be opened or is in use.
+        """
+        serialx = require("serialx", "a line with a modem")
+        port = cls(wake)
+        low = serialx.PinState.LOW
+        try:
+            port._transport, _ = await serialx.create_serial_connection(
+                asyncio.get_running_loop(),
+                lambda: _Listener(port),
+                url=path,
+                baudrate=speed_bps,
+                exclusive=True,
+                # The last close lowers DTR, so that the modem hangs up.
+                rts_on_close=low,
+                dtr_on_close=low,
+            )
+        except OSError as error:
+            if error.errno is None:
+                raise OSError(errno.EIO, str(error)) from error
+            raise
+        port.has_pins = await port.carrier() is not None
+        return port
+
+    @property
+    def fileno(self) -> int:
+        """Its file descriptor; -1 of a lost port."""
+        return -1 if self.is_lost else int(self._transport.get_extra_info("serial").fileno())
+
+    def write(self, data: bytes) -> None:
+        """Write to the modem; to a lost port nothing."""
+        if not self.is_lost:
+            with suppress(OSError):
+                self._transport.write(data)
+
+    def take(self) -> bytes:
+        """What has come."""
+        taken = bytes(self._unread)
+        self._unread.clear()
+        return taken
+
+    def pause(self) -> None:
+        """Leave what comes to the program that carries PPP."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read again."""
+        self._transport.resume_reading()
+
+    @property
+    def is_hung_up(self) -> bool:
+        """Whether the tty has hung up, which is noticed while nothing is read, too."""
+        if self.is_lost:
+            return True
+        poll = select.poll()
+        poll.register(self.fileno, 0)
+        return any(mask & select.POLLHUP for _, mask in poll.poll(0))
+
+    async def carrier(self) -> bool | None:
+        """DCD; None if the port has none."""
+        serialx = require("serialx", "a line with a modem")
+        try:
+            pins = await self._transport.get_modem_pins()
+        except OSError:
+            return None
+        return None if pins.car is serialx.PinState.UNDEFINED else pins.car is serialx.PinState.HIGH
+
+    async def lower_dtr(self) -> None:
+        """Tell the modem to hang up."""
+        serialx = require("serialx", "a line with a modem")
+        with suppress(OSError):
+            await self._transport.set_modem_pins(dtr=serialx.PinState.LOW)
+
+    async def close(self) -> None:
+        """Close it, unless that takes too long: then it is closed in the background."""
+        if self._transport is not None:
+            self._transport.abort()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_S):
+                    await self._is_closed.wait()
+
+    def _came(self, data: bytes) -> None:
+        self._unread += data
+        del self._unread[:-_MOST_UNREAD_BYTES]
+        self._wake()
+
+    def _ended(self) -> None:
+        self.is_lost = True
+        self._is_closed.set()
+        self._wake()
+
+
+class _Listener(asyncio.Protocol):
+    def __init__(self, port: Port) -> None:
+        self._port = port
+
+    def data_received(self, data: bytes) -> None:
+        self._port._came(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._port._ended()

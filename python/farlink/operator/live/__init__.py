@@ -1,0 +1,9 @@
+"""The live operator: the dialler of the core moves real lines, and everything is recorded."""
+
+from __future__ import annotations
+
+from farlink.operator.live.control import ask
+from farlink.operator.live.loop import Operator, operate
+from farlink.operator.live.status import shown
+
+__all__ = ["Operator", "ask", "operate", "shown"]

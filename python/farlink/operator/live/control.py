@@ -1,0 +1,157 @@
+"""Commands to a running operator, over a local socket: a line of JSON there, a line of JSON back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from farlink.errors import FarlinkError, OperatorError, OutputError
+
+_MOST_REQUEST_BYTES = 65536
+_LIMIT_S = 10.0
+_ANSWER_S = 60.0
+
+Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def socket_of(journal: Path) -> Path:
+    """The socket of the operator that writes a journal."""
+    return journal.with_name(f"{journal.name}.sock")
+
+
+class Server:
+    """Answers requests. The socket belongs to its user alone (mode 0600).
+
+    Parameters
+    ----------
+    path
+        The socket. One that is there is left over from a killed operator: the journal's lock says that nobody uses it.
+    handle
+        Answers a request; a `FarlinkError` goes back as its message and remedy.
+    """
+
+    def __init__(self, path: Path, handle: Handler) -> None:
+        self._path, self._handle = path, handle
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises
+        ------
+        OutputError
+            If there cannot be a socket.
+        """
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            if self._path.exists() and not stat.S_ISSOCK(self._path.lstat().st_mode):
+                raise OutputError(f"{self._path} is no socket", "move it away: the operator listens there")
+            self._path.unlink(missing_ok=True)
+            before = os.umask(0o177)
+            try:
+                with _short(self._path) as name:
+                    listener.bind(name)
+            finally:
+                os.umask(before)
+        except OSError as error:
+            listener.close()
+            message = f"cannot listen at {self._path}: {error.strerror}"
+            raise OutputError(message, "keep the journal in a folder that you may write to") from error
+        except OutputError:
+            listener.close()
+            raise
+        self._server = await asyncio.start_unix_server(self._serve, sock=listener, limit=_MOST_REQUEST_BYTES)
+
+    async def close(self) -> None:
+        """Listen no longer."""
+        if self._server is not None:
+            self._server.close()
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_LIMIT_S):
+                line = await reader.readline()
+            answer = await self._answer(line)
+            writer.write(json.dumps(answer).encode() + b"\n")
+            async with asyncio.timeout(_LIMIT_S):
+                await writer.drain()
+        except (OSError, TimeoutError, ValueError):
+            pass  # who asks is gone, slow, or says too much
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError):
+            request = None
+        if not isinstance(request, dict):
+            return {"error": "the request is no JSON object", "remedy": 'send a line such as {"do": "status"}'}
+        try:
+            return {"answer": await self._handle(request)}
+        except FarlinkError as error:
+            return {"error": error.message, "remedy": error.remedy}
+        except Exception as error:  # of this program: who asks is to hear of it, and the operator goes on
+            return {"error": f"internal error of the operator: {error!r}", "remedy": "please report it"}
+
+
+def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any]:
+    """Ask the operator of a bundle.
+
+    Parameters
+    ----------
+    journal
+        Its journal.
+    request
+        What it is to do.
+    bundle
+        Name of the bundle, for messages.
+
+    Raises
+    ------
+    OperatorError
+        If no operator runs, or it refuses.
+    """
+    path = socket_of(journal)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(_ANSWER_S)
+        try:
+            with _short(path) as name:
+                asking.connect(name)
+            asking.sendall(json.dumps(request).encode() + b"\n")
+            said = b""
+            while not said.endswith(b"\n") and (data := asking.recv(_MOST_REQUEST_BYTES)):
+                said += data
+        except PermissionError as error:
+            raise OperatorError(f"the operator of bundle {bundle} is another user's", "ask as its user") from error
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            message = f"no operator of bundle {bundle} is running ({path})"
+            raise OperatorError(message, "start it: farlink bundle up FILE") from error
+        except OSError as error:
+            raise OperatorError(f"the operator of bundle {bundle} does not answer: {error}", "look at what it says") from error
+    try:
+        answer = json.loads(said)
+    except ValueError as error:
+        raise OperatorError(f"the operator of bundle {bundle} ended while it answered", "look at what it says") from error
+    if "error" in answer:
+        raise OperatorError(answer["error"], answer["remedy"])
+    return dict(answer["answer"])
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """A name of a socket that is short enough for one (107 bytes), however long its folder's is."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        with suppress(OSError):
+            os.close(folder)

@@ -1,0 +1,402 @@
+"""The operator as a user runs it, at both ends of a bank: it dials, answers, redials, blocks, holds and injects drops."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from farlink.errors import OperatorError
+from farlink.operator.journal import flat
+from farlink.operator.live import ask
+from tests.conftest import ROOT
+from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, Running, World, until, world_in
+
+# `make soak` kills more often.
+KILLS = int(os.environ.get("FARLINK_KILLS", "3"))
+EIGHT = 8
+CHANGES = ("waiting", "connecting", "connected", "dropped", "ended", "failed", "blocked", "held")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Sixteen modems. The eighth near line dials a number that nobody has, the seventh loses its calls."""
+    with world_in(tmp_path_factory.mktemp("operators")) as made:
+        made.bank(EIGHT, modem={7: "mean_up_s = 2"})
+        made.near = made.start(made.configure("near", EIGHT, number=lambda at: "999" if at == EIGHT else f"{200 + at}"))
+        made.far = made.start(made.configure("far", EIGHT))
+        yield made
+
+
+def all_up(world: World) -> None:
+    def count() -> bool:
+        return all(world.near.state(f"near-{at}") == "connected" == world.far.state(f"far-{at}") for at in range(1, EIGHT - 1))
+
+    until(count, lambda: world.near.log[-3000:] + world.far.log[-3000:])
+
+
+def farlink(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [*FARLINK, "bundle", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+
+
+def test_all_lines_are_dialled_at_one_end_and_answered_at_the_other(world):
+    all_up(world)
+    assert [one.state for one in world.near.of("near-1", *CHANGES)][:2] == ["connecting", "connected"]
+    assert [one.state for one in world.far.of("far-1", *CHANGES)][:3] == ["waiting", "connecting", "connected"]
+    status = json.loads(farlink("status", world.near.config, "--json").stdout)
+    lines = {one["line"]: one for one in status["lines"]}
+    assert lines["near-1"]["is_up"]
+    assert lines[status["primary"]]["is_primary"]
+    assert world.near.history.connections[0].primary is not None
+
+
+def test_a_line_that_fails_too_often_is_blocked_and_says_until_when(world):
+    until(lambda: world.near.state(f"near-{EIGHT}") == "blocked", lambda: world.near.log)
+    line = world.near.lines()[f"near-{EIGHT}"]
+    assert line["reason"] == "attempts"
+    assert 2000 < line["ends_in_s"] < 4400, "an hour, more or less by a fifth"
+    found = [(one.state, one.cause, one.attempt) for one in world.near.of(f"near-{EIGHT}", "failed", "blocked")]
+    assert [one[:2] for one in found[:5]] == [("failed", "NO CARRIER")] * 4 + [("blocked", "NO CARRIER")]
+    assert [one[2] for one in found[:5]] == [1, 2, 3, 4, 5]
+    assert "alert: near-8: blocked" in world.near.log
+
+
+def test_calls_that_the_network_drops_are_dialled_again(world):
+    def drops() -> int:
+        return len(world.near.of("near-7", "dropped"))
+
+    until(lambda: drops() >= 2, lambda: world.near.log[-3000:])
+    until(lambda: len(world.near.of("near-7", "connected")) >= 3)
+    assert not any(one.is_injected for one in world.near.of("near-7", "dropped"))
+    assert all(one.bytes_in is not None for one in world.near.of("near-7", "dropped")[:2])
+
+
+def test_a_link_that_dies_is_a_drop_and_the_others_live_on(world):
+    all_up(world)
+    before = world.near.lines()["near-1"]["call"]
+    mark = next(mark for mark in set_of_marks(world.far) if ":far-1:" in mark)
+    from farlink.operator.backend import orphans
+
+    (victim,) = orphans.find({mark})
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: world.near.lines()["near-1"]["call"] > before and world.near.state("near-1") == "connected")
+    assert world.far.of("far-1", "dropped")[-1].cause == "the stand-in ended with -9"
+    assert len(world.near.of("near-2", "connected")) == 1
+
+
+def set_of_marks(running: Running) -> set[str]:
+    from farlink.operator.backend import StandIn
+
+    return set(StandIn(running.bundle)._marks.values())
+
+
+def test_a_held_line_stays_down_until_it_is_released(world):
+    all_up(world)
+    done = farlink("hold", world.near.config, "near-2", "--why", "antenna is repaired")
+    assert done.returncode == 0, done.stderr
+    until(lambda: world.near.state("near-2") == "held")
+    until(lambda: world.far.state("far-2") == "waiting", lambda: world.far.log[-2000:])
+    time.sleep(1.0)
+    assert world.near.state("near-2") == "held"
+    held = world.near.of("near-2")[-2:]
+    assert [one.state for one in held] == ["ended", "held"]
+    assert held[1].cause == "antenna is repaired"
+    assert farlink("release", world.near.config, "near-2").returncode == 0
+    until(lambda: world.near.state("near-2") == "connected", lambda: world.near.log[-2000:])
+
+
+def test_injected_drops_are_marked_and_left_out_of_fits(world, tmp_path):
+    all_up(world)
+    done = farlink("inject", world.near.config, "--now", "--line", "near-3")
+    assert done.returncode == 0, done.stderr
+    until(lambda: world.near.of("near-3", "dropped"))
+    assert world.near.of("near-3", "dropped")[0].is_injected
+    until(lambda: world.near.state("near-3") == "connected")
+    flat.write_jsonl(world.near.history, tmp_path / "near.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "near.jsonl").read_text().splitlines()[1:]]
+    events = [(row["event"], row.get("injected")) for row in rows if row["link"] == "near-3" and row["state"] == "dropped"]
+    assert events == [("ended", True)]
+
+
+def test_drops_are_injected_at_a_rate_until_they_are_switched_off(world):
+    all_up(world)
+    assert farlink("inject", world.near.config, "--rate", "2/s", "--line", "near-4", "--seed", "5").returncode == 0
+    until(lambda: len(world.near.of("near-4", "dropped")) >= 2, lambda: world.near.log[-2000:])
+    assert "drops are injected" in farlink("status", world.near.config).stdout
+    assert farlink("inject", world.near.config, "--off").returncode == 0
+    assert all(one.is_injected for one in world.near.of("near-4", "dropped"))
+    until(lambda: world.near.state("near-4") == "connected")
+
+
+def test_a_blocked_line_is_dialled_by_hand(world):
+    until(lambda: world.near.state(f"near-{EIGHT}") == "blocked")
+    before = len(world.near.of(f"near-{EIGHT}", "connecting"))
+    assert farlink("redial", world.near.config, f"near-{EIGHT}").returncode == 0
+    until(lambda: len(world.near.of(f"near-{EIGHT}", "connecting")) > before, lambda: world.near.log[-2000:])
+
+
+def test_a_second_operator_is_refused(world):
+    done = farlink("up", world.near.config)
+    assert done.returncode == 2
+    assert f"is in use by process {world.near.process.pid}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("hold", "{}", "nebraska"), "has no line 'nebraska'"),
+        (("hold", "{}", "near-11"), "did you mean 'near-1'"),
+        (("inject", "{}"), "needs one of --rate, --now and --off"),
+        (("inject", "{}", "--rate", "often"), "is no rate of drops"),
+        (("status", "nowhere.toml"), "cannot read nowhere.toml"),
+    ],
+)
+def test_wrong_commands_are_refused(world, arguments, said):
+    done = farlink(*(str(one).format(world.near.config) for one in arguments))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_table_shows_each_line(world):
+    shown = farlink("status", world.near.config, "--once").stdout
+    assert all(f"near-{at}" in shown for at in range(1, EIGHT + 1))
+    assert "of 8 lines up" in shown
+
+
+def test_on_a_terminal_the_table_is_live(world):
+    master, slave = os.openpty()
+    watching = subprocess.Popen([*FARLINK, "bundle", "status", world.near.config], stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    try:
+        end = time.monotonic() + PATIENCE_S
+        # The table is drawn anew each second.
+        while shown.count(b"near-1") < 3:
+            assert time.monotonic() < end, shown
+            if select.select([master], [], [], 0.5)[0]:
+                shown += os.read(master, 65536)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(PATIENCE_S) == 130
+    finally:
+        watching.kill()
+        watching.wait()
+        os.close(master)
+    assert world.near.process.poll() is None
+
+
+def test_no_secret_is_in_a_log_an_export_or_a_process(world, tmp_path):
+    processes = b"".join(
+        path.read_bytes() for process in (world.near.process.pid, *world.near.children()) for path in files_of(process)
+    )
+    assert b"stand_in_child" in processes
+    assert CANARY.encode() not in processes
+    flat.write_csv(world.near.history, tmp_path / "near.csv")
+    found = [
+        path for path in (*world.folder.iterdir(), tmp_path / "near.csv") if path.is_file() and path.name != "secrets.toml"
+    ]
+    assert len(found) > 5
+    assert [path.name for path in found if CANARY.encode() in path.read_bytes()] == []
+
+
+def files_of(process: int) -> list[Path]:
+    return [Path(f"/proc/{process}/{name}") for name in ("cmdline", "environ")]
+
+
+def test_down_hangs_up_and_leaves_nothing(world):
+    all_up(world)
+    done = farlink("down", world.near.config)
+    assert done.returncode == 0, done.stderr
+    assert world.near.process.wait(PATIENCE_S) == 0
+    assert world.near.children() == []
+    assert world.near.history.connections[-1].end_s is not None
+    assert [one.state for one in world.near.of("near-1")][-2] == "ended"
+    until(lambda: world.far.ups() == 0)
+    done = farlink("status", world.near.config)
+    assert (done.returncode, "no operator of bundle near is running" in done.stderr) == (2, True)
+    assert world.far.end(signal.SIGTERM) == 0
+    assert world.far.children() == []
+
+
+def test_killed_operators_leave_no_process_and_lose_no_transition(tmp_path):
+    rng = random.Random(int(os.environ.get("SEED", "1")))
+    with world_in(tmp_path) as made:
+        made.bank(2, modem={1: "mean_up_s = 1.5"})
+        far = made.start(made.configure("far", 2))
+        config = made.configure("near", 2)
+        told: list[tuple[str, str]] = []
+        for _ in range(KILLS):
+            near = made.start(config)
+            until(near.lines, lambda near=near: near.log)
+            time.sleep(rng.uniform(0.0, 2.5))
+            near.end(signal.SIGKILL)
+            until(lambda near=near: not near.children(), near.children, 5.0)
+            told = near.told()
+            recorded = [(one.modem, one.state) for one in near.history.transitions]
+            assert is_within(told, recorded), "each transition that was told is recorded, in order"
+        assert sum(state == "connected" for _, state in told) >= KILLS // 2
+        # Who comes after it takes up the work.
+        near = made.start(config)
+        until(lambda: near.state("near-2") == "connected", lambda: near.log[-2000:])
+        assert near.end() == 0
+        assert far.end() == 0
+
+
+def is_within(some: list[tuple[str, str]], all_of_them: list[tuple[str, str]]) -> bool:
+    rest = iter(all_of_them)
+    return all(one in rest for one in some)
+
+
+def test_a_modem_that_answers_nonsense_fails_with_its_last_words_in_the_journal(tmp_path):
+    with world_in(tmp_path) as made:
+        made.bank(1)
+        master, slave = os.openpty()
+        port = made.folder / "modems" / "noisy"
+        port.symlink_to(os.ttyname(slave))
+        (made.folder / "hasty.toml").write_text('title = "Hasty"\ninit = ["ATZ"]\ncommand_limit_s = 0.5\n')
+        config = made.configure("near", 1, profile="hasty.toml")
+        config.write_text(config.read_text().replace(str(made.folder / "modems" / "near-1"), str(port)))
+        talker = f"import os, random, time\nwhile True: os.write({master}, random.randbytes(700)); time.sleep(0.05)"
+        noise = subprocess.Popen([sys.executable, "-c", talker], pass_fds=[master])
+        try:
+            near = made.start(config)
+            (failed, *_) = until(lambda: near.bundle.journal.exists() and near.of("near-1", "failed"), lambda: near.log)
+            assert "was not answered within 0.5 s, 3 times" in failed.cause
+            assert len(failed.nonsense) == 4096
+            assert "alert: near-1: modem-failed" in near.log
+            assert near.lines()["near-1"]["modem_failure"]
+            assert near.end() == 0
+        finally:
+            noise.kill()
+            noise.wait()
+            os.close(master)
+            os.close(slave)
+
+
+def test_a_port_that_is_missing_is_waited_for(tmp_path):
+    with world_in(tmp_path) as made:
+        made.bank(1)
+        port = made.folder / "plugged-in-later"
+        config = made.configure("near", 1)
+        config.write_text(config.read_text().replace(str(made.folder / "modems" / "near-1"), str(port)))
+        far = made.start(made.configure("far", 1))
+        near = made.start(config)
+        until(lambda: near.lines().get("near-1", {}).get("reason") == "port-gone", lambda: near.log)
+        assert "no such file" in near.log
+        port.symlink_to(made.folder / "modems" / "near-1")
+        until(lambda: near.state("near-1") == "connected", lambda: near.log)
+        assert near.end() == 0
+        assert far.end() == 0
+
+
+def test_a_port_that_another_operator_has_is_not_shared(tmp_path):
+    with world_in(tmp_path) as made:
+        made.bank(1)
+        first = made.start(made.configure("near", 1))
+        until(first.lines)
+        other = made.folder / "other.toml"
+        other.write_text(first.config.read_text().replace('name = "near"', 'name = "other"'))
+        second = made.start(other)
+        until(lambda: second.lines().get("near-1", {}).get("reason") == "port-gone", lambda: second.log)
+        assert "in use by another process" in second.log
+        assert (second.end(), first.end()) == (0, 0)
+
+
+def test_a_wrong_pin_is_sent_once_over_restarts(tmp_path):
+    with world_in(tmp_path) as made:
+        made.bank(1, modem={1: 'pin = "4711"'}, profile="sim7600")
+        config = made.configure("near", 1, profile="sim7600", number=lambda _: "*99#")
+        secrets = made.folder / "secrets.toml"
+        secrets.write_text(f'password = "{CANARY}"\n[pin]\nnear-1 = "8265"\n')
+        for _ in range(3):
+            near = made.start(config)
+            until(lambda near=near: near.lines().get("near-1", {}).get("modem_failure"), lambda near=near: near.log)
+            assert near.end() == 0
+        assert near.log.count("the SIM has refused its PIN, which is not tried again") >= 1
+        assert near.log.count("has refused its PIN before") >= 2
+        assert "8265" not in near.log
+        assert b"8265" not in near.bundle.journal.read_bytes()
+        assert "AT+CPIN" not in near.log
+
+
+def test_without_kernel_ppp_the_operator_says_so(tmp_path):
+    with world_in(tmp_path) as made:
+        (made.folder / "modems").mkdir()
+        config = made.configure("near", 1)
+        config.write_text(config.read_text().replace('back_end = "stand-in"\n', ""))
+        if Path("/dev/ppp").exists():
+            pytest.skip("this kernel has PPP: tests/qemu runs the operator with it")
+        done = farlink("up", config)
+        assert done.returncode == 2
+        assert "/dev/ppp is missing" in done.stderr or "pppd is not installed" in done.stderr
+
+
+def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
+    with world_in(tmp_path) as made:
+        better = '[[event]]\nat_s = 4\nmodem = "near-1"\ndo = "signal"\nlevel = 4\n'
+        made.bank(1, modem={1: f"signal = 2\n{better}"}, profile="iridium-9522b")
+        far = made.start(made.configure("far", 1, profile="iridium-9522b"))
+        near = made.start(made.configure("near", 1, profile="iridium-9522b"))
+        until(lambda: near.lines().get("near-1", {}).get("reason") == "signal", lambda: near.log)
+        assert near.of("near-1", "connecting") == []
+        until(lambda: near.state("near-1") == "connected", lambda: near.log)
+        assert near.of("near-1", "connecting")[0].bars == 4
+        assert (near.end(), far.end()) == (0, 0)
+
+
+def test_the_commands_of_the_guide_do_what_it_says(tmp_path):
+    guide = (
+        (ROOT / "docs" / "guides" / "bundle-operator.md")
+        .read_text(encoding="utf-8")
+        .replace("/tmp/modems", f"{tmp_path}/modems")
+    )
+    for name, text in re.findall(r"^```toml (\S+)\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+    blocks = re.findall(r"^```console\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
+    services, commands = (re.findall(r"^\$ farlink (.*)$", block, flags=re.MULTILINE) for block in blocks[:2])
+    running = []
+    with (tmp_path / "all.log").open("w") as log:
+        try:
+            for service in services:
+                command = [*FARLINK, *shlex.split(service)]
+                running.append(subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log))
+                until(lambda: (tmp_path / "modems" / "modem-4").is_symlink(), (tmp_path / "all.log").read_text)
+            until(lambda: states_of(tmp_path) == {"kansas": "connected", "iowa": "connected"}, (tmp_path / "all.log").read_text)
+            printed = {}
+            for command in commands:
+                if "inject" in command:
+                    until(lambda: states_of(tmp_path).get("kansas") == "connected")
+                done = subprocess.run(
+                    [*FARLINK, *shlex.split(command)], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
+                )
+                assert done.returncode == 0, f"{command}: {done.stderr}"
+                printed[command] = done.stdout
+            assert "2 of 2 lines up" in printed["bundle status near.toml"]
+            held = {one["line"]: one["state"] for one in json.loads(printed["bundle status near.toml --json"])["lines"]}
+            assert held == {"kansas": "connected", "iowa": "held"}
+            assert "antenna is repaired" in printed["bundle log near.journal"]
+            assert "injected" in printed["bundle log near.journal"]
+            assert [one.wait(PATIENCE_S) for one in running[1:]] == [0, 0]
+        finally:
+            for one in running:
+                one.kill()
+                one.wait()
+
+
+def states_of(folder: Path) -> dict[str, str]:
+    try:
+        status = ask(folder / "near.journal", {"do": "status"}, bundle="near")
+    except OperatorError:
+        return {}
+    return {one["line"]: one["state"] for one in status["lines"]}
