@@ -119,6 +119,9 @@ impl Core {
     /// From now on no connection is taken or made.
     pub(super) fn begin_draining(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
+        if let Some(relay) = &self.custody {
+            relay.stop();
+        }
     }
 
     /// Waits until there is no connection.
