@@ -161,6 +161,11 @@ impl Outgoing {
                 self.kept_to = self.kept_to.max(position);
                 self.kept_bytes += self.take_kept(position);
                 let is_more = gateway.on_settled(self.kept_bytes)?;
+                if has_end && self.has_put_end && position != gateway.received() {
+                    // It has another stream of this number, and does not have the end of this one.
+                    self.lose(gateway);
+                    return Ok(Progress::Refused(Refusal::Other));
+                }
                 if has_end && self.has_put_end && self.unkept.is_empty() {
                     gateway.on_closed();
                 }

@@ -255,7 +255,7 @@ async fn acknowledgements_of_what_was_never_sent_do_no_harm() {
         hub.accept().await.unwrap()
     });
     assert!(matches!(frame(&mut link).await, Frame::Open { .. }));
-    for position in [u64::MAX, 0, 3] {
+    for position in [0, 3, u64::MAX] {
         link.put(&Frame::Kept { position, has_end: true });
     }
     link.flush().await.unwrap();
@@ -272,4 +272,25 @@ async fn acknowledgements_of_what_was_never_sent_do_no_harm() {
     link.put(&Frame::Kept { position: 5, has_end: true });
     link.flush().await.unwrap();
     tokio::time::timeout(WITHIN, finished).await.expect("it ends").unwrap().unwrap();
+}
+
+/// A stream that goes on with another content has another end than the one that the gateway has, and is not whole with that.
+#[tokio::test]
+async fn the_end_of_another_content_is_no_end() {
+    let gateway = Gateway::start();
+    let at = (gateway.hub.public_key(), gateway.hub.local_addr());
+    let mut source = Source::open(&gateway.peer, at, label(), 1 << 20);
+    let stream = source.id();
+    // The next node does not know the way, so the gateway keeps all of it.
+    source.write(vec![1; 50_000].into()).await.unwrap();
+    tokio::time::timeout(WITHIN, source.finish()).await.expect("it is kept").unwrap();
+    for bytes in [40_000, 60_000] {
+        let mut source = Source::resume(&gateway.peer, at, label(), stream, 1 << 20);
+        let _ = source.write(vec![1; bytes].into()).await;
+        let end = tokio::time::timeout(WITHIN, source.finish()).await.expect("it is refused");
+        assert_eq!(end, Err(super::SourceError::Refused(Refusal::Other)), "{bytes} bytes");
+    }
+    let mut source = Source::resume(&gateway.peer, at, label(), stream, 1 << 20);
+    source.write(vec![1; 50_000].into()).await.unwrap();
+    tokio::time::timeout(WITHIN, source.finish()).await.expect("it is kept").unwrap();
 }
