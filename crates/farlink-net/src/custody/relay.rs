@@ -396,7 +396,7 @@ mod tests {
         let [hub, _] = endpoints();
         let bounds = Bounds { streams: 1, ..BOUNDS };
         let relay = Relay::start(&path, &hub, bounds, Arc::new(Nowhere)).unwrap();
-        seconds(1_000_000).await;
+        seconds(2_000).await;
         assert_eq!(relay.present().0, 1);
         assert_eq!(relay.admit(FROM, other, label()).err(), Some(Refusal::Full));
         seconds(3).await;
