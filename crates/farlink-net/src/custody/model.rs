@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), ..ProptestConfig::default() })]
 
         /// `[N2]`, `[N5]`: on a disk that fills up, fails and loses what it was not told to keep.
         #[test]
@@ -314,6 +314,14 @@ mod tests {
         #[test]
         fn what_is_whole_is_kept_and_the_rest_is_reported(bytes in prop::collection::vec(any::<u8>(), 8..40)) {
             damage(&bytes);
+        }
+    }
+
+    proptest! {
+        /// The same for longer: as many files and failures as streams have in a day.
+        #[test]
+        fn what_is_acknowledged_survives_for_long(bytes in prop::collection::vec(any::<u8>(), 0..2048)) {
+            play(&bytes);
         }
     }
 
