@@ -141,6 +141,36 @@ def receive_files(
     patience_s: float = 300.0,
 ) -> None: ...
 
+def send_stream(
+    source: str | None,
+    gateway: str,
+    to: str,
+    sink: str,
+    *,
+    stream: str | None = None,
+    keys: str | None = None,
+    psk: str | None = None,
+    rate_bps: float | None = None,
+    packet_bytes: int = 1500,
+    damaged_links: bool = False,
+    insecure: str | None = None,
+    patience_s: float = 300.0,
+    begun: Callable[[str], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str: ...
+def receive_streams(
+    directory: str | None,
+    listen: str,
+    tell: Callable[[str], None],
+    *,
+    keys: str | None = None,
+    psk: str | None = None,
+    packet_bytes: int = 1500,
+    damaged_links: bool = False,
+    insecure: str | None = None,
+    once: bool = False,
+    patience_s: float = 300.0,
+) -> None: ...
 def run_gateway(config: str, tell: Callable[[str], None]) -> None: ...
 def check_gateway(config: str, destination: str | None = None) -> list[str]: ...
 

@@ -1,7 +1,8 @@
 //! AeroTP over UDP, sealed: the state machines of `farlink-core` between real hosts.
 //!
 //! [`seal`] has keys and handshake, [`mux`] sessions and connections without a socket, [`files`] what sends files over a stream,
-//! [`state`] the files of a host, [`transfer`] all of it together, [`streams`] the same without files.
+//! [`state`] the files of a host, [`transfer`] all of it together, [`streams`] the same without files, [`handover`] with gateways that have
+//! custody between.
 //! [`emulate`] plays the path of a scenario in real time, `live` its flows over it.
 //! An application uses [`Endpoint`] and [`Connection`].
 
@@ -12,6 +13,7 @@ mod framing;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 pub mod gateway;
+pub mod handover;
 mod io;
 #[cfg(target_os = "linux")]
 pub mod live;

@@ -9,6 +9,7 @@ mod emulate;
 mod error;
 mod fluid;
 mod gateway;
+mod handover;
 #[cfg(target_os = "linux")]
 mod live;
 mod log;
@@ -52,6 +53,8 @@ mod _core {
     use crate::error::{EngineError, ScenarioError};
     #[pymodule_export]
     use crate::gateway::{check_gateway, run_gateway};
+    #[pymodule_export]
+    use crate::handover::{receive_streams, send_stream};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::live::{LiveRun, prepare_live};

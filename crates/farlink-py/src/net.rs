@@ -235,6 +235,14 @@ fn until_interrupted<T>(
     transfer: impl Future<Output = Result<T, TransferError>>,
     report: impl Fn() -> ControlFlow<()>,
 ) -> PyResult<T> {
+    run_until_interrupted(transfer, report)?.map_err(|error| from_transfer(&error))
+}
+
+/// As [`until_interrupted`], with the result as it is.
+pub(crate) fn run_until_interrupted<T>(
+    transfer: impl Future<Output = T>,
+    report: impl Fn() -> ControlFlow<()>,
+) -> PyResult<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| raised(&format!("the runtime cannot start: {error}; close other programs"), 2))?;
@@ -251,10 +259,7 @@ fn until_interrupted<T>(
     });
     // A file operation under way is finished, so that its state is kept.
     runtime.shutdown_timeout(Duration::from_secs(5));
-    match done {
-        Some(done) => done.map_err(|error| from_transfer(&error)),
-        None => Err(PyKeyboardInterrupt::new_err(())),
-    }
+    done.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
 fn summary_to_json(summary: &Summary) -> Value {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import bundle, code, delay, dissector, emulate, gateway, keys, papers, receive, run, schema, send, trace, tune
+from farlink.cli import bundle, code, custody, delay, dissector, emulate, gateway, keys, papers, receive, run, schema, send, trace, tune
 from farlink.cli.interrupts import handler
 from farlink.cli.usage import Group
 
@@ -36,6 +36,7 @@ app.command()(schema.schema)
 app.command(epilog=dissector.EXAMPLES)(dissector.dissector)
 app.add_typer(bundle.app, name="bundle")
 app.add_typer(code.app, name="code")
+app.add_typer(custody.app, name="custody")
 app.add_typer(gateway.app, name="gateway")
 app.add_typer(trace.app, name="trace")
 

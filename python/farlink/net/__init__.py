@@ -9,6 +9,7 @@ from __future__ import annotations
 from farlink.net.addresses import UDP_PORT, Insecure
 from farlink.net.files import Event, Summary, receive_files, send_files
 from farlink.net.gateways import GatewayEvent, check_gateway, run_gateway
+from farlink.net.handover import SentStream, StreamEvent, receive_streams, send_stream
 from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
 from farlink.net.log import show_log
 from farlink.net.opening import STREAM_PORT, Opening, connect, listen
@@ -23,7 +24,9 @@ __all__ = [
     "Insecure",
     "Listener",
     "Opening",
+    "SentStream",
     "Statistics",
+    "StreamEvent",
     "Summary",
     "check_gateway",
     "connect",
@@ -32,8 +35,10 @@ __all__ = [
     "listen",
     "public_key",
     "receive_files",
+    "receive_streams",
     "run_gateway",
     "send_files",
+    "send_stream",
     "show_log",
     "trust",
     "trusted",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,6 +53,11 @@ impl StoreFolder {
         let wrong = |what: String, remedy: &str| StoreError { path: path.to_owned(), what, remedy: remedy.to_owned() };
         let unusable = |error: io::Error| StoreError::unusable(path, &error);
         Folder::new(path.to_owned()).map_err(unusable)?;
+        let mode = fs::metadata(path).map_err(unusable)?.permissions().mode() & 0o777;
+        if mode & 0o022 != 0 {
+            let what = format!("can be written by other users (mode {mode:o})");
+            return Err(wrong(what, "chmod 700 it, or give a folder of your own"));
+        }
         let mut options = File::options();
         let lock = options.write(true).create(true).truncate(false).mode(0o600).open(path.join(LOCK));
         let lock = lock.map_err(unusable)?;
@@ -106,8 +111,6 @@ pub(super) fn streams(medium: &dyn Medium) -> io::Result<BTreeMap<StreamId, Vec<
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -133,5 +136,33 @@ mod tests {
         assert!(other.contains("another version: \"farlink custody 2\", not \"farlink custody 1\"; start"), "{other}");
         fs::write(path.join(FORMAT), [0xff; 9]).unwrap();
         assert!(StoreFolder::open(&path).unwrap_err().to_string().contains("another version"));
+    }
+
+    /// In a folder of theirs, others could put links in place of files, or take streams away.
+    #[test]
+    fn a_folder_that_others_can_write_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [0o777, 0o770, 0o707] {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let refused = StoreFolder::open(folder.path()).unwrap_err().to_string();
+            assert!(
+                refused.ends_with(&format!("(mode {mode:o}); chmod 700 it, or give a folder of your own")),
+                "{refused}"
+            );
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written into it");
+        }
+    }
+
+    /// A link is the choice of whoever wrote the configuration.
+    #[test]
+    fn the_folder_may_be_a_link_and_new_folders_may_be_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b/c");
+        drop(StoreFolder::open(&deep).unwrap());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&deep, &link).unwrap();
+        let store = StoreFolder::open(&link).unwrap();
+        assert!(StoreFolder::open(&deep).unwrap_err().to_string().contains("another process has this store"));
+        drop(store);
     }
 }

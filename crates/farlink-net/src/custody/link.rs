@@ -42,6 +42,11 @@ impl Link {
         frame.put(&mut self.out);
     }
 
+    /// The end of the program does not wait for the connection.
+    pub(super) fn leave(&self) {
+        self.connection.leave();
+    }
+
     /// Bytes that were put and not written.
     pub(super) fn unwritten(&self) -> usize {
         self.out.len()

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A folder of files.
@@ -44,10 +44,20 @@ pub(super) trait MediumFile: Debug + Send + Sync {
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
+    /// Opens or makes a folder. One that is made is on the disk, with those in which it is.
     pub(super) fn new(path: PathBuf) -> io::Result<Self> {
+        let new: Vec<_> = path.ancestors().take_while(|it| !is_there(it)).map(Path::to_owned).collect();
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        for folder in new {
+            let within = folder.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            File::open(within)?.sync_all()?;
+        }
         Ok(Folder(path))
     }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.exists()
 }
 
 impl Medium for Folder {

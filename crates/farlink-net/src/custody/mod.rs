@@ -32,6 +32,8 @@ mod store;
 mod stream;
 #[cfg(any(test, fuzzing))]
 mod test_disk;
+#[cfg(test)]
+mod tests;
 mod usage;
 
 pub use crate::framing::Malformed;

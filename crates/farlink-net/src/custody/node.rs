@@ -13,11 +13,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::io::{Endpoint, unix_us};
+use crate::io::Endpoint;
 use crate::seal::PublicKey;
 
 use super::counts::Counts;
-use super::folder;
 use super::frame::{Frame, Refusal};
 use super::link::{Link, LinkEvent, event_of};
 use super::medium::Medium;
@@ -28,6 +27,8 @@ use super::usage::Usage;
 
 /// After the store has failed or was full, it is tried again so much later.
 const AGAIN: Duration = Duration::from_millis(500);
+/// The longest pause between attempts to recover a stream.
+const LONGEST_AGAIN: Duration = Duration::from_secs(60);
 
 /// What nodes of all streams share.
 #[derive(Debug)]
@@ -41,6 +42,14 @@ pub(super) struct Shared {
     /// Tells that there was no room.
     pub(super) shortage: tokio::sync::Notify,
     pub(super) counts: Counts,
+    pub(super) started: Instant,
+}
+
+impl Shared {
+    /// The time since the gateway was started, in microseconds: a wall clock that jumps must not make streams old.
+    pub(super) fn now_us(&self) -> u64 {
+        self.started.elapsed().as_micros() as u64
+    }
 }
 
 /// Where the next node is.
@@ -53,12 +62,16 @@ pub(super) enum Told {
     Incoming(Link),
     /// Gives the stream up.
     GiveUp,
+    /// Nobody will ask for the stream again, which was passed on.
+    Forget,
+    /// Ends, and leaves everything on the disk.
+    Stop,
 }
 
 /// What others see of a node.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
-    /// When something last came or was kept by the next node, by the wall clock, in microseconds.
+    /// When something last came or was kept by the next node, in microseconds since the gateway was started.
     pub(super) active_us: AtomicU64,
     /// Whether the next node has everything.
     pub(super) is_finished: std::sync::atomic::AtomicBool,
@@ -146,7 +159,7 @@ impl Node {
         label: Label,
     ) -> Self {
         let outgoing = Outgoing::new(shared.endpoint.clone(), stream, label);
-        shown.active_us.store(unix_us(), Ordering::Relaxed);
+        shown.active_us.store(shared.now_us(), Ordering::Relaxed);
         Node {
             shared,
             next,
@@ -173,11 +186,7 @@ impl Node {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(Failed(error)) => {
-                    let Some(again) = self.restart(error).await else {
-                        // Who asks for it gets no answer.
-                        while mailbox.recv().await.is_some() {}
-                        return;
-                    };
+                    let Some(again) = self.restart(error, &mut mailbox).await else { return };
                     self = again;
                 }
             }
@@ -217,7 +226,12 @@ impl Node {
                     self.note_activity();
                 }
                 Some(Told::GiveUp) => self.give_up()?,
-                None => return Ok(false),
+                Some(Told::Forget) => self.forget(),
+                Some(Told::Stop) | None => {
+                    self.outgoing.leave();
+                    self.incoming.iter().for_each(Link::leave);
+                    return Ok(false);
+                }
             },
             event = event_of(&mut self.incoming, wants_frame) => match event {
                 Ok(LinkEvent::Written) => {}
@@ -252,7 +266,7 @@ impl Node {
     }
 
     fn note_activity(&self) {
-        self.shown.active_us.store(unix_us(), Ordering::Relaxed);
+        self.shown.active_us.store(self.shared.now_us(), Ordering::Relaxed);
     }
 
     fn on_frame(&mut self, frame: Frame) -> Result<(), Failed> {
@@ -260,18 +274,43 @@ impl Node {
             Frame::Data { .. } | Frame::End { .. } if self.phase != Phase::Passing => self.told = None,
             Frame::Data { .. } | Frame::End { .. } => {
                 self.note_activity();
-                self.pending = Some(frame);
-                self.take_pending()?;
-            }
-            Frame::Forget => {
-                self.is_forgotten = true;
-                if self.phase == Phase::Finished {
-                    self.remove();
+                if self.contradicts_end(&frame) {
+                    tracing::warn!(stream = %self.stream, end = self.gateway.received(), "a stream in custody does not end where it did, or before what came of it: it is another one");
+                    self.refuse(Refusal::Other);
+                } else {
+                    self.pending = Some(frame);
+                    self.take_pending()?;
                 }
             }
+            Frame::Forget => self.forget(),
             Frame::Open { .. } | Frame::Kept { .. } | Frame::Refused(_) => self.incoming = None,
         }
         Ok(())
+    }
+
+    /// Whether there are bytes behind the end. `[T10]`, `[T16]`
+    fn contradicts_end(&self, frame: &Frame) -> bool {
+        let (received, has_end) = (self.gateway.received(), self.gateway.has_end());
+        match frame {
+            Frame::Data { position, data } => has_end && position + data.len() as u64 > received,
+            Frame::End { position } => *position < received || (has_end && *position > received),
+            _ => false,
+        }
+    }
+
+    /// The previous node closes a connection that is refused.
+    fn refuse(&mut self, why: Refusal) {
+        if let Some(link) = &mut self.incoming {
+            link.put(&Frame::Refused(why));
+        }
+    }
+
+    /// The previous node does not come back.
+    fn forget(&mut self) {
+        self.is_forgotten = true;
+        if self.phase == Phase::Finished {
+            self.remove();
+        }
     }
 
     /// Puts what has come into the store, or keeps it until there is room. `[N3]`
@@ -314,7 +353,7 @@ impl Node {
 
     fn receive_end(&mut self, position: u64) -> io::Result<()> {
         let received = self.gateway.received();
-        if position < received || self.gateway.has_end() {
+        if self.gateway.has_end() {
             self.told = None; // it is told once more that the end is here
             return Ok(());
         }
@@ -340,7 +379,10 @@ impl Node {
     /// Acknowledges what is on the disk. `[N2]`
     fn tell_kept(&mut self) {
         let durable = self.gateway.store_mut().durable();
-        if let Some(link) = self.incoming.as_mut().filter(|_| self.told != Some(durable)) {
+        // One that does not read is told no more: what waits for it must not grow.
+        let told = self.told;
+        let is_due = |link: &&mut Link| told != Some(durable) && link.unwritten() == 0;
+        if let Some(link) = self.incoming.as_mut().filter(is_due) {
             link.put(&Frame::Kept { position: durable.received, has_end: durable.has_end });
             self.told = Some(durable);
         }
@@ -365,9 +407,7 @@ impl Node {
     }
 
     fn give_up(&mut self) -> Result<(), Failed> {
-        if let Some(link) = &mut self.incoming {
-            link.put(&Frame::Refused(Refusal::GivenUp));
-        }
+        self.refuse(Refusal::GivenUp);
         self.gateway.give_up()?;
         self.pending = None;
         self.remove();
@@ -400,36 +440,83 @@ impl Node {
     }
 
     /// The store has failed: everything goes on from what is on the disk for certain, as after a crash. `[N5]`
-    async fn restart(self, error: io::Error) -> Option<Self> {
+    async fn restart(self, error: io::Error, mailbox: &mut UnboundedReceiver<Told>) -> Option<Self> {
         tracing::error!(stream = %self.stream, %error, "the store of custody has failed; the stream goes on from what is on the disk");
         self.shared.counts.failures_total.add(1);
         let Node { shared, next, shown, stream, gateway, commit, incoming, outgoing, .. } = self;
         // Connections end: the previous node sends again what was not acknowledged.
         drop((incoming, outgoing));
         if let Some(commit) = commit {
-            let _ = commit.await;
+            drop(commit.await);
         }
-        tokio::time::sleep(AGAIN).await;
-        let store = gateway.into_store();
-        let known = Some((store.owner(), store.label().clone()));
-        let recovered = store.roll_back().and_then(|()| {
-            let numbers = folder::streams(&*shared.medium)?.remove(&stream).unwrap_or_default();
-            StreamStore::recover(shared.medium.clone(), shared.usage.clone(), stream, numbers, known)
-        });
-        match recovered {
-            Ok(recovered) => Some(Node::recovered(shared, next, shown, stream, recovered)),
-            Err(error) => {
-                // What may not be on the disk must not be taken for kept.
-                tracing::error!(%stream, %error, "the stream is left as it is until the gateway is started again");
-                None
+        let mut store = gateway.into_store();
+        let mut pause = AGAIN;
+        loop {
+            pass(pause, mailbox).await?;
+            match store.recover_again() {
+                Ok(recovered) => {
+                    for what in &recovered.damage {
+                        tracing::error!(%stream, "the store of custody is damaged: {what}");
+                    }
+                    return Some(Node::recovered(shared, next, shown, stream, recovered));
+                }
+                // What may not be on the disk must not be taken for kept. Files that cannot be opened now may be later.
+                Err(error) => {
+                    pause = (2 * pause).min(LONGEST_AGAIN);
+                    tracing::error!(%stream, %error, again_s = pause.as_secs_f64(), "the stream cannot be read and waits");
+                }
             }
         }
     }
+}
+
+/// Waits; who asks for the stream gets no answer meanwhile. Nothing if the stream is to stop.
+async fn pass(pause: Duration, mailbox: &mut UnboundedReceiver<Told>) -> Option<()> {
+    let told = async { while !matches!(mailbox.recv().await, Some(Told::Stop) | None) {} };
+    tokio::time::timeout(pause, told).await.err().map(drop)
 }
 
 async fn committed(commit: &mut Option<JoinHandle<(Commit, io::Result<()>)>>) -> (Commit, io::Result<()>) {
     match commit {
         Some(commit) => commit.await.expect("a commit does not panic"),
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PORT;
+    use super::super::link::Link;
+    use super::super::test_disk::TestDisk;
+    use super::super::tests::{endpoints, label};
+    use super::*;
+
+    /// A peer that asks again and again and reads nothing. `[T17]`
+    #[tokio::test]
+    async fn what_waits_for_a_peer_that_does_not_read_is_bounded() {
+        let [hub, peer] = endpoints();
+        let (medium, usage) = (Arc::new(TestDisk::default()), Arc::new(Usage::new(1 << 20)));
+        let shared = Arc::new(Shared {
+            endpoint: hub.clone(),
+            medium: medium.clone(),
+            usage: usage.clone(),
+            stream_bytes: AtomicU64::new(1 << 20),
+            shortage: tokio::sync::Notify::new(),
+            counts: Counts::default(),
+            started: Instant::now(),
+        });
+        let stream = StreamId::random();
+        let store = StreamStore::new(medium, usage, stream, (peer.public_key(), label()));
+        let mut node = Node::new(shared, Arc::new(|_| None), Arc::default(), stream, store);
+        node.incoming = Some(Link::new(hub.connect(&peer.public_key(), peer.local_addr(), PORT).unwrap()));
+        for phase in [Phase::Passing, Phase::Finished] {
+            node.phase = phase;
+            for _ in 0..1000 {
+                assert!(node.on_frame(Frame::End { position: 0 }).is_ok());
+                node.tell_kept();
+            }
+            let waiting = node.incoming.as_ref().unwrap().unwritten();
+            assert!((1..100).contains(&waiting), "{waiting} bytes wait for the peer");
+        }
     }
 }

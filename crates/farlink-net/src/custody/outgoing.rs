@@ -53,6 +53,8 @@ pub(super) struct Outgoing {
     /// Written into the present connection and not kept.
     unkept: VecDeque<Span>,
     kept_bytes: u64,
+    /// What the next node has, as it has said over this connection; it may be more than was written.
+    kept_to: u64,
     has_put_end: bool,
     again: Option<Instant>,
     pause: Duration,
@@ -68,6 +70,7 @@ impl Outgoing {
             link: None,
             unkept: VecDeque::new(),
             kept_bytes: 0,
+            kept_to: 0,
             has_put_end: false,
             again: None,
             pause: FIRST_PAUSE,
@@ -92,26 +95,42 @@ impl Outgoing {
             let mut link = Link::new(connection);
             link.put(&Frame::Open { stream: self.stream, label: self.label.clone() });
             self.link = Some(link);
-            (self.kept_bytes, self.has_put_end) = (0, false);
+            (self.kept_bytes, self.kept_to, self.has_put_end) = (0, 0, false);
             self.unkept.clear();
             gateway.on_opened();
         }
-        let Some(link) = &mut self.link else { return Ok(()) };
+        while self.write_ahead(gateway)? {}
+        Ok(())
+    }
+
+    /// Returns whether there may be more, as the next node has some of it already.
+    fn write_ahead<S: Store<Data = Bytes>>(&mut self, gateway: &mut Gateway<S>) -> Result<bool, S::Error> {
+        let Some(link) = &mut self.link else { return Ok(false) };
         if link.unwritten() >= AHEAD_BYTES / 2 {
-            return Ok(());
+            return Ok(false);
         }
         let mut queue = Queue { room: AHEAD_BYTES - link.unwritten(), pieces: Vec::new(), is_closed: false };
         let mut spans = Vec::new();
         gateway.write_to(Time::ZERO, &mut queue, |span| spans.push(span))?;
         for (span, data) in spans.into_iter().zip(queue.pieces) {
-            link.put(&Frame::Data { position: span.from, data });
-            self.unkept.push_back(span);
+            if span.to > self.kept_to {
+                link.put(&Frame::Data { position: span.from, data });
+            }
+            match self.unkept.back_mut().filter(|last| last.to == span.from) {
+                Some(last) => last.to = span.to,
+                None => self.unkept.push_back(span),
+            }
         }
         if queue.is_closed {
             link.put(&Frame::End { position: gateway.received() });
             self.has_put_end = true;
         }
-        Ok(())
+        let known = self.take_kept(self.kept_to);
+        self.kept_bytes += known;
+        if known > 0 {
+            gateway.on_settled(self.kept_bytes)?;
+        }
+        Ok(known > 0)
     }
 
     /// What happens next. It may be cancelled.
@@ -139,8 +158,14 @@ impl Outgoing {
             OutgoingEvent::Link(Ok(LinkEvent::Written)) => {}
             OutgoingEvent::Link(Ok(LinkEvent::Frame(Frame::Kept { position, has_end }))) => {
                 self.pause = FIRST_PAUSE;
+                self.kept_to = self.kept_to.max(position);
                 self.kept_bytes += self.take_kept(position);
                 let is_more = gateway.on_settled(self.kept_bytes)?;
+                if has_end && self.has_put_end && position != gateway.received() {
+                    // It has another stream of this number, and does not have the end of this one.
+                    self.lose(gateway);
+                    return Ok(Progress::Refused(Refusal::Other));
+                }
                 if has_end && self.has_put_end && self.unkept.is_empty() {
                     gateway.on_closed();
                 }
@@ -185,6 +210,11 @@ impl Outgoing {
     fn wait(&mut self) {
         self.again = Some(Instant::now() + self.pause);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+    }
+
+    /// The end of the program does not wait for the connection.
+    pub(super) fn leave(&self) {
+        self.link.iter().for_each(Link::leave);
     }
 
     /// The next node may forget the stream, of which it has everything; waits a while until that is said.

@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0 to 2 | `f7 52 43` |
-//! | 3 | kind: 0 stream, 1 data, 2 released, 3 end, 4 finished, 5 durable |
+//! | 3 | kind: 0 stream, 1 data, 2 released, 3 end, 4 finished, 5 durable, 6 gap |
 //! | 4 to 7 | length of the content |
 //! | 8 to 15 | position in the stream |
 //! | 16 to 19 | CRC-32 of the name of the file and of what stands before |
@@ -13,12 +13,14 @@
 //! Numbers are big-endian. The CRC begins with the name of the file, so that what was there before in the same blocks of the disk is no
 //! record.
 
+use std::io;
 use std::ops::Range;
 
-use bytes::{Buf, BufMut, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::seal::{KEY_BYTES, PublicKey};
 
+use super::medium::MediumFile;
 use super::stream::{Label, StreamId};
 
 /// Which file of which stream.
@@ -41,8 +43,10 @@ pub(super) enum Kind {
     End,
     /// The next node has everything.
     Finished,
-    /// Everything below the position was brought to the disk and may have been acknowledged, or does not come any more.
+    /// Everything below the position was brought to the disk and may have been acknowledged.
     Durable,
+    /// What is before the position does not come any more; the content is the position where that begins.
+    Gap,
 }
 
 /// What the first record of each file says, twice.
@@ -102,7 +106,8 @@ impl FileName {
     }
 }
 
-const KINDS: [Kind; 6] = [Kind::Stream, Kind::Data, Kind::Released, Kind::End, Kind::Finished, Kind::Durable];
+const KINDS: [Kind; 7] =
+    [Kind::Stream, Kind::Data, Kind::Released, Kind::End, Kind::Finished, Kind::Durable, Kind::Gap];
 
 impl Kind {
     fn of(code: u8) -> Option<Self> {
@@ -178,6 +183,22 @@ pub(super) fn scan(name: &FileName, file: &[u8]) -> Scan {
         scan.damaged.push(whole_to..file.len());
     }
     scan
+}
+
+/// The content of a record that was found or written.
+///
+/// # Errors
+/// If it cannot be read, or is not what was written.
+pub(super) fn read_content(name: &FileName, file: &dyn MediumFile, offset: u64, bytes: usize) -> io::Result<Bytes> {
+    let mut content = vec![0; bytes + CRC_BYTES];
+    file.read_at(offset, &mut content)?;
+    let mut crc = &content[bytes..];
+    if name.crc(&content[..bytes]) != crc.get_u32() {
+        let what = format!("bytes {offset} to {} of the file {} have changed", offset + bytes as u64, name.text());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    content.truncate(bytes);
+    Ok(content.into())
 }
 
 /// The record that begins here, and where it ends.

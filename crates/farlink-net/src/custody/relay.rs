@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
 
-use crate::io::{Connection, Endpoint, unix_us};
+use crate::io::{Connection, Endpoint};
 use crate::seal::PublicKey;
 
 use super::counts::Counts;
@@ -53,6 +54,7 @@ pub(crate) struct Relay {
     streams: Mutex<BTreeMap<StreamId, Entry>>,
     /// Streams of which no whole record says where they go, with the numbers of their files.
     unknown: Mutex<BTreeMap<StreamId, Vec<u64>>>,
+    is_stopping: AtomicBool,
     /// Held as long as the files are used.
     _folder: StoreFolder,
 }
@@ -72,7 +74,7 @@ struct Entry {
 
 /// Connections may take so long to say what they are.
 const OPENING: Duration = Duration::from_secs(30);
-/// What is expired is looked for so often.
+/// Room is made so often at most.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Relay {
@@ -91,6 +93,7 @@ impl Relay {
             stream_bytes: AtomicU64::new(bounds.stream_bytes),
             shortage: tokio::sync::Notify::new(),
             counts: Counts::default(),
+            started: Instant::now(),
         });
         let of_label = routes.clone();
         let relay = Arc::new(Relay {
@@ -100,6 +103,7 @@ impl Relay {
             bounds: Mutex::new(bounds),
             streams: Mutex::new(BTreeMap::new()),
             unknown: Mutex::new(BTreeMap::new()),
+            is_stopping: AtomicBool::new(false),
             _folder: store,
         });
         let found = folder::streams(&*relay.shared.medium).map_err(|error| StoreError::unusable(folder, &error))?;
@@ -165,6 +169,9 @@ impl Relay {
             // A node that is just ending drops it, and the previous one connects again.
             Ok(node) => drop(node.send(Told::Incoming(link))),
             Err(why) => {
+                if self.is_stopping.load(Ordering::Relaxed) {
+                    link.leave();
+                }
                 tracing::warn!(%stream, %from, why = why.text(), "a stream in custody was not taken");
                 link.put(&Frame::Refused(why));
                 let _ = tokio::time::timeout(OPENING, link.flush()).await;
@@ -189,6 +196,9 @@ impl Relay {
             return Err(Refusal::Other);
         }
         let mut streams = self.streams();
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Err(Refusal::Full);
+        }
         if let Some(known) = streams.get(&stream) {
             let is_same = known.owner == from && known.label == label;
             return if is_same { Ok(known.node.clone()) } else { Err(Refusal::NotYours) };
@@ -209,6 +219,15 @@ impl Relay {
         *self.bounds.lock().unwrap_or_else(PoisonError::into_inner) = bounds;
         self.shared.usage.set_most(bounds.bytes);
         self.shared.stream_bytes.store(bounds.stream_bytes, Ordering::Relaxed);
+    }
+
+    /// Ends all connections, and takes nothing more. Everything stays on the disk.
+    pub(crate) fn stop(&self) {
+        let streams = self.streams();
+        self.is_stopping.store(true, Ordering::Relaxed);
+        for it in streams.values() {
+            let _ = it.node.send(Told::Stop);
+        }
     }
 
     pub(crate) fn counts(&self) -> &Counts {
@@ -234,14 +253,20 @@ impl Relay {
         *self.bounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives up the stream that has been silent for longest, if that is long enough.
-    fn give_up_oldest(&self) {
+    /// Makes room, at the expense of what has expired: of streams that were passed on, otherwise of the one that has been silent for longest.
+    fn make_room(&self) {
         let expires_us = self.bounds().expires.as_micros() as u64;
-        let now = unix_us();
+        let now = self.shared.now_us();
         let streams = self.streams();
         let age = |it: &Entry| now.saturating_sub(it.shown.active_us.load(Ordering::Relaxed));
-        let Some((stream, oldest)) =
-            streams.iter().max_by_key(|(_, it)| age(it)).filter(|(_, it)| age(it) >= expires_us)
+        let is_finished = |it: &Entry| it.shown.is_finished.load(Ordering::Relaxed);
+        let (finished, others): (Vec<_>, Vec<_>) =
+            streams.iter().filter(|(_, it)| age(it) >= expires_us).partition(|(_, it)| is_finished(it));
+        for (stream, it) in &finished {
+            tracing::info!(%stream, label = %it.label, "a stream that was passed on is forgotten, though nobody has said that it may be: there is no room");
+            let _ = it.node.send(Told::Forget);
+        }
+        let Some((stream, oldest)) = others.into_iter().max_by_key(|(_, it)| age(it)).filter(|_| finished.is_empty())
         else {
             return;
         };
@@ -252,17 +277,6 @@ impl Relay {
         let _ = oldest.node.send(Told::GiveUp);
         oldest.shown.active_us.store(now, Ordering::Relaxed); // until it is gone
     }
-
-    /// Forgets streams that were passed on and for which nobody asks any more.
-    fn forget_finished(&self) {
-        let expires_us = self.bounds().expires.as_micros() as u64;
-        let now = unix_us();
-        for it in self.streams().values().filter(|it| it.shown.is_finished.load(Ordering::Relaxed)) {
-            if now.saturating_sub(it.shown.active_us.load(Ordering::Relaxed)) >= expires_us {
-                let _ = it.node.send(Told::GiveUp);
-            }
-        }
-    }
 }
 
 /// Makes room when there is none, at the expense of what has expired.
@@ -270,13 +284,128 @@ async fn expire(relay: std::sync::Weak<Relay>) {
     loop {
         let Some(shared) = relay.upgrade().map(|relay| relay.shared.clone()) else { return };
         let is_short = tokio::time::timeout(LOOK, shared.shortage.notified()).await.is_ok();
-        let Some(relay) = relay.upgrade() else { return };
-        relay.forget_finished();
-        if is_short {
-            relay.give_up_oldest();
-            drop(relay);
-            // The one that goes makes room before the next one has to.
-            tokio::time::sleep(LOOK).await;
+        let Some(relay) = relay.upgrade().filter(|_| is_short) else { continue };
+        relay.make_room();
+        drop(relay);
+        // The one that goes makes room before the next one has to.
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::folder::StoreFolder;
+    use super::super::tests::{BOUNDS, Nowhere, endpoints, label};
+    use super::*;
+    use bytes::Bytes;
+    use farlink_core::gateway::Store;
+
+    /// What is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Log {
+        fn begin(&self) -> tracing::subscriber::DefaultGuard {
+            let log = self.clone();
+            let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
+            tracing::subscriber::set_default(subscriber.finish())
         }
+
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn seconds(seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    const FROM: PublicKey = PublicKey::new([7; 32]);
+
+    /// Places of streams are given to new ones only when there is none, at the expense of those that are expired, the oldest first; and
+    /// that is said.
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_expired_stream_goes_first() {
+        let (log, folder) = (Log::default(), tempfile::tempdir().unwrap());
+        let _guard = log.begin();
+        let [hub, _] = endpoints();
+        let bounds = Bounds { streams: 3, ..BOUNDS };
+        let relay = Relay::start(&folder.path().join("store"), &hub, bounds, Arc::new(Nowhere)).unwrap();
+        let ids = [1, 2, 3, 4, 5, 6].map(|n| StreamId::from([n; 16]));
+        let admit = |n: usize| relay.admit(FROM, ids[n], label()).err();
+        let there = || relay.streams().keys().map(|it| it.as_bytes()[0]).collect::<Vec<_>>();
+        // The second one in age has the lowest number, so that order of numbers is not order of age.
+        for n in [1, 0, 2] {
+            assert_eq!(admit(n), None);
+            seconds(10).await;
+        }
+        assert_eq!(admit(3), Some(Refusal::Full));
+        seconds(60).await; // 90 s: none is expired
+        assert_eq!((there(), relay.counts().given_up_total.get()), (vec![1, 2, 3], 0));
+        seconds(200).await; // all are, and there was room enough as nobody asked
+        assert_eq!(there(), [1, 2, 3]);
+        for (new, left) in [(3, vec![1, 3, 4]), (4, vec![3, 4, 5]), (5, vec![4, 5, 6])] {
+            assert_eq!(admit(new), Some(Refusal::Full));
+            seconds(3).await;
+            assert_eq!(admit(new), None);
+            assert_eq!(there(), left);
+        }
+        assert_eq!(admit(0), Some(Refusal::Full), "those that are new are not expired");
+        seconds(3).await;
+        assert_eq!(admit(0), Some(Refusal::Full));
+        assert_eq!(relay.counts().given_up_total.get(), 3);
+        let text = log.text();
+        let said: Vec<_> = text.lines().filter(|line| line.contains("is given up, as the store is full")).collect();
+        assert_eq!(said.len(), 3, "{text}");
+        for (line, number) in said.iter().zip([2, 1, 3]) {
+            let stream = format!("stream={}", ids[number - 1]);
+            assert!(line.contains(&stream) && line.contains("label=shore") && line.contains("silent_s=2"), "{line}");
+        }
+    }
+
+    /// A node that was away for long and asks again is told that there is nothing to do, as long as there is room. `[T18]`
+    #[tokio::test(start_paused = true)]
+    async fn what_was_passed_on_is_remembered_as_long_as_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let [finished, other] = [1, 2].map(|n| StreamId::from([n; 16]));
+        let store_folder = StoreFolder::open(&path).unwrap();
+        let usage = Arc::new(Usage::new(1 << 20));
+        let mut store = StreamStore::new(store_folder.medium.clone(), usage, finished, (FROM, label()));
+        store.put(0, Bytes::from_static(b"passed on")).unwrap();
+        store.put_end(9).unwrap();
+        store.release(9).unwrap();
+        store.finish().unwrap();
+        store.commit().unwrap().run().unwrap();
+        drop((store, store_folder));
+        let log = Log::default();
+        let _guard = log.begin();
+        let [hub, _] = endpoints();
+        let bounds = Bounds { streams: 1, ..BOUNDS };
+        let relay = Relay::start(&path, &hub, bounds, Arc::new(Nowhere)).unwrap();
+        seconds(2_000).await;
+        assert_eq!(relay.present().0, 1);
+        assert_eq!(relay.admit(FROM, other, label()).err(), Some(Refusal::Full));
+        seconds(3).await;
+        assert_eq!(relay.admit(FROM, other, label()).err(), None);
+        assert_eq!(relay.counts().given_up_total.get(), 0, "nothing was lost");
+        let text = log.text();
+        assert!(
+            text.contains("is forgotten, though nobody has said that it may be") && !text.contains("given up"),
+            "{text}"
+        );
     }
 }

@@ -61,6 +61,8 @@ struct Known(Mutex<KnownStreams>);
 
 #[derive(Debug, Default)]
 struct KnownStreams {
+    /// A gateway may not open more, though each has ended its connection.
+    most_open: usize,
     open: BTreeMap<StreamId, (PublicKey, UnboundedSender<Link>)>,
     /// With their ends.
     finished: BTreeMap<StreamId, (PublicKey, u64)>,
@@ -73,20 +75,23 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes a connection to its stream, which may be new. Returns it with the end of the stream if that has finished, and with nothing if
-    /// it belongs to somebody else.
+    /// Passes a connection to its stream, which may be new. Returns it with the end of the stream if that has finished, or with why it is not
+    /// taken.
     fn pass(
         self: &Arc<Self>,
         (stream, label): (StreamId, Label),
         from: PublicKey,
         link: Link,
         accept: &UnboundedSender<SinkStream>,
-    ) -> Option<(Link, Option<u64>)> {
+    ) -> Option<(Link, Result<u64, Refusal>)> {
         let mut streams = self.lock();
         if let Some((owner, end)) = streams.finished.get(&stream) {
-            return Some((link, Some(*end).filter(|_| *owner == from)));
+            return Some((link, if *owner == from { Ok(*end) } else { Err(Refusal::NotYours) }));
         }
         let Some((owner, to)) = streams.open.get(&stream) else {
+            if streams.open.len() >= streams.most_open {
+                return Some((link, Err(Refusal::Full)));
+            }
             let (to, links) = mpsc::unbounded_channel();
             let _ = to.send(link);
             streams.open.insert(stream, (from, to));
@@ -107,7 +112,7 @@ impl Known {
             return None;
         };
         if *owner != from {
-            return Some((link, None));
+            return Some((link, Err(Refusal::NotYours)));
         }
         let _ = to.send(link);
         None
@@ -115,7 +120,8 @@ impl Known {
 }
 
 impl Sink {
-    /// Takes streams at an endpoint, from all hosts that it trusts. It accepts all connections of the endpoint; those to other ports end.
+    /// Takes streams at an endpoint, from all hosts that it trusts, as many at a time as connections. It accepts all connections of the
+    /// endpoint; those to other ports end.
     ///
     /// # Errors
     /// If the settings of the endpoint are refused.
@@ -125,7 +131,8 @@ impl Sink {
     pub fn listen(endpoint: &Endpoint, limits: AcceptorLimits) -> Result<Self, ConfigError> {
         super::near_reliable(endpoint).listen(super::PORT, limits)?;
         let (accept, accepted) = mpsc::unbounded_channel();
-        let known = Arc::new(Known::default());
+        let known = KnownStreams { most_open: limits.connections, ..KnownStreams::default() };
+        let known = Arc::new(Known(Mutex::new(known)));
         let endpoint = endpoint.clone();
         let task = tokio::spawn(async move {
             while let Some(connection) = endpoint.accept().await {
@@ -154,10 +161,13 @@ async fn take(connection: Connection, known: Arc<Known>, accept: UnboundedSender
     let mut link = Link::new(connection);
     let Ok(Ok(Frame::Open { stream, label })) = tokio::time::timeout(OPENING, link.frame()).await else { return };
     let Some((mut link, end)) = known.pass((stream, label), from, link, &accept) else { return };
-    let Some(end) = end else {
-        link.put(&Frame::Refused(Refusal::NotYours));
-        let _ = tokio::time::timeout(OPENING, link.flush()).await;
-        return;
+    let end = match end {
+        Ok(end) => end,
+        Err(why) => {
+            link.put(&Frame::Refused(why));
+            let _ = tokio::time::timeout(OPENING, link.flush()).await;
+            return;
+        }
     };
     link.put(&Frame::Kept { position: end, has_end: true });
     let _ = tokio::time::timeout(OPENING, forgotten(&mut link, &known, stream, end)).await;
@@ -168,6 +178,8 @@ async fn forgotten(link: &mut Link, known: &Known, stream: StreamId, end: u64) {
     loop {
         match link.event(true).await {
             Ok(LinkEvent::Written) | Ok(LinkEvent::Frame(Frame::Data { .. })) => {}
+            // One that does not read is told no more.
+            Ok(LinkEvent::Frame(Frame::End { .. })) if link.unwritten() > 0 => {}
             Ok(LinkEvent::Frame(Frame::End { .. })) => link.put(&Frame::Kept { position: end, has_end: true }),
             Ok(LinkEvent::Frame(Frame::Forget)) => {
                 known.lock().finished.remove(&stream);
@@ -275,5 +287,33 @@ impl SinkStream {
 impl Drop for SinkStream {
     fn drop(&mut self) {
         self.known.lock().open.remove(&self.stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PORT;
+    use super::super::tests::{endpoints, label};
+    use super::*;
+
+    /// A gateway that opens stream after stream, each over a connection that ends at once.
+    #[tokio::test]
+    async fn open_streams_are_bounded() {
+        let [here, gateway] = endpoints();
+        let known = Arc::new(Known(Mutex::new(KnownStreams { most_open: 3, ..KnownStreams::default() })));
+        let (accept, mut accepted) = mpsc::unbounded_channel();
+        let from = gateway.public_key();
+        let pass = |stream| {
+            let link = Link::new(here.connect(&from, gateway.local_addr(), PORT).unwrap());
+            known.pass((stream, label()), from, link, &accept).map(|(_, why)| why)
+        };
+        let streams = [0; 5].map(|_| StreamId::random());
+        assert_eq!(
+            streams[..4].iter().map(|it| pass(*it)).collect::<Vec<_>>(),
+            [None, None, None, Some(Err(Refusal::Full))]
+        );
+        assert_eq!(pass(streams[1]), None, "another connection of a stream that is there");
+        drop(accepted.recv().await);
+        assert_eq!(pass(streams[4]), None);
     }
 }

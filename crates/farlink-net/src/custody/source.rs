@@ -54,7 +54,21 @@ impl Source {
         sink: Label,
         held_bytes: u64,
     ) -> Self {
-        let stream = StreamId::random();
+        Self::resume(endpoint, (gateway, address), sink, StreamId::random(), held_bytes)
+    }
+
+    /// Begins a stream again that an earlier program has not finished. The same bytes are to be written, from the first one on: what the
+    /// gateway has of them is not sent.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn resume(
+        endpoint: &Endpoint,
+        (gateway, address): (PublicKey, SocketAddr),
+        sink: Label,
+        stream: StreamId,
+        held_bytes: u64,
+    ) -> Self {
         let (data, from) = mpsc::channel(AHEAD);
         let (tell, kept) = watch::channel(0);
         let outgoing = Outgoing::new(super::near_reliable(endpoint), stream, sink);
@@ -146,6 +160,8 @@ async fn run(
     gateway.on_incoming(0);
     loop {
         let Ok(()) = outgoing.advance(&mut gateway, || Some(gateway_at));
+        let now = gateway.received() - gateway.held_bytes();
+        kept.send_if_modified(|kept| std::mem::replace(kept, now) != now);
         if gateway.is_complete() {
             outgoing.forget().await;
             return Ok(());
@@ -160,11 +176,8 @@ async fn run(
                 let Ok(()) = taken;
             }
             event = outgoing.event() => match outgoing.on_event(event, &mut gateway) {
-                Ok(Progress::Kept) => {
-                    kept.send_replace(gateway.received() - gateway.held_bytes());
-                }
                 // Room comes by itself; the others do not.
-                Ok(Progress::None | Progress::Refused(Refusal::Full)) => {}
+                Ok(Progress::None | Progress::Kept | Progress::Refused(Refusal::Full)) => {}
                 Ok(Progress::Refused(why)) => return Err(why),
             },
         }

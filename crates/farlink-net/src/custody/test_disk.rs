@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::medium::{Medium, MediumFile};
@@ -18,12 +19,14 @@ struct Content {
     durable: BTreeMap<String, Arc<Mutex<TestContent>>>,
     most_bytes: Option<usize>,
     fails: Fails,
+    open_files: usize,
 }
 
 #[derive(Debug, Default)]
 struct TestContent {
     now: Vec<u8>,
     durable: Vec<u8>,
+    unreadable: Range<usize>,
 }
 
 /// What fails from now on.
@@ -32,6 +35,8 @@ pub(super) enum Fails {
     #[default]
     Nothing,
     Syncs,
+    Removes,
+    Opens,
 }
 
 #[derive(Debug)]
@@ -43,6 +48,21 @@ struct TestFile {
 impl TestDisk {
     fn lock(&self) -> MutexGuard<'_, Content> {
         self.0.lock().unwrap()
+    }
+
+    fn file(&self, content: Arc<Mutex<TestContent>>) -> Arc<dyn MediumFile> {
+        self.lock().open_files += 1;
+        Arc::new(TestFile { disk: self.clone(), content })
+    }
+
+    pub(super) fn open_files(&self) -> usize {
+        self.lock().open_files
+    }
+
+    /// A part of a file, by its place among the names, cannot be read from now on.
+    pub(super) fn set_unreadable(&self, place: usize, range: Range<usize>) {
+        let file = self.lock().files.values().nth(place).cloned().expect("it is there");
+        file.lock().unwrap().unreadable = range;
     }
 
     pub(super) fn set_most_bytes(&self, bytes: usize) {
@@ -59,7 +79,7 @@ impl TestDisk {
         this.files = this.durable.clone();
         for content in this.files.values() {
             let mut content = content.lock().unwrap();
-            let TestContent { now, durable } = &mut *content;
+            let TestContent { now, durable, .. } = &mut *content;
             let common = now.iter().zip(durable.iter()).take_while(|(a, b)| a == b).count();
             // Blocks of what was appended may be there, and the length without them.
             let mut after = durable.clone();
@@ -95,12 +115,16 @@ impl Medium for TestDisk {
         }
         let content = Arc::new(Mutex::default());
         this.files.insert(name.to_owned(), Arc::clone(&content));
-        Ok(Arc::new(TestFile { disk: self.clone(), content }))
+        drop(this);
+        Ok(self.file(content))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn MediumFile>> {
+        if self.lock().fails == Fails::Opens {
+            return Err(io::Error::other("a test"));
+        }
         let content = self.lock().files.get(name).cloned().ok_or(io::ErrorKind::NotFound)?;
-        Ok(Arc::new(TestFile { disk: self.clone(), content }))
+        Ok(self.file(content))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -108,7 +132,11 @@ impl Medium for TestDisk {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.lock().files.remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
+        let mut this = self.lock();
+        if this.fails == Fails::Removes {
+            return Err(io::Error::other("a test"));
+        }
+        this.files.remove(name).map(drop).ok_or(io::ErrorKind::NotFound.into())
     }
 
     fn sync_names(&self) -> io::Result<()> {
@@ -121,6 +149,12 @@ impl Medium for TestDisk {
     }
 }
 
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        self.disk.lock().open_files -= 1;
+    }
+}
+
 impl MediumFile for TestFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.content.lock().unwrap().now.len() as u64)
@@ -128,6 +162,10 @@ impl MediumFile for TestFile {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let content = self.content.lock().unwrap();
+        let (begins, ends) = (offset as usize, offset as usize + into.len());
+        if content.unreadable.start < ends && begins < content.unreadable.end {
+            return Err(rustix::io::Errno::IO.into());
+        }
         let from = content.now.get(offset as usize..offset as usize + into.len());
         into.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())

@@ -134,6 +134,9 @@ impl Core {
     pub(super) fn begin_draining(&self) {
         self.is_draining.store(true, Ordering::SeqCst);
         self.begins_draining.notify_waiters();
+        if let Some(relay) = &self.custody {
+            relay.stop();
+        }
     }
 
     /// Ends when no connection is taken or made any more.

@@ -16,7 +16,7 @@ pub(super) struct Clock {
 
 /// The wall clock, microseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "who drives sockets has a clock")]
-pub(crate) fn unix_us() -> u64 {
+pub(super) fn unix_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 

@@ -211,13 +211,15 @@ impl Endpoint {
         }
     }
 
-    /// Waits until all connections have ended, those included that were dropped, and all datagrams were sent.
+    /// Waits until all connections have ended, those included that were dropped, except those that were [left](Connection::leave), and all
+    /// datagrams were sent.
     pub async fn finish(&self) {
         loop {
             let ended = self.shared.ended.notified();
             {
                 let state = self.shared.lock();
-                let is_open = |waiting: &Waiting| !matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
+                let is_over = |waiting: &Waiting| matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
+                let is_open = |waiting: &Waiting| !waiting.is_left && !is_over(waiting);
                 let is_busy = state.connections.values().any(is_open) || state.mux.has_unsent_datagrams();
                 if state.failure.is_some() || !is_busy {
                     return;

@@ -10,7 +10,6 @@ mod sockets;
 mod stream;
 mod timer;
 
-pub(crate) use clock::unix_us;
 pub use endpoint::{BindError, Endpoint, EndpointConfig};
 pub(crate) use shared::UNSENT_BYTES;
 pub use stream::Connection;

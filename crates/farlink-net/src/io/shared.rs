@@ -62,6 +62,8 @@ pub(super) struct Waiting {
     pub(super) end: Option<End>,
     /// No application uses it any more.
     pub(super) is_abandoned: bool,
+    /// The end of the program does not wait for its end.
+    pub(super) is_left: bool,
 }
 
 /// How far a connection has come to its end.

@@ -53,6 +53,14 @@ impl Connection {
         self.shared.lock().mux.set_class(self.id, class);
     }
 
+    /// [`Endpoint::finish`](crate::Endpoint::finish) does not wait for it, as the peer loses nothing if it breaks off.
+    pub(crate) fn leave(&self) {
+        if let Some(waiting) = self.shared.lock().connections.get_mut(&self.id) {
+            waiting.is_left = true;
+        }
+        self.shared.tell_ended();
+    }
+
     /// How far it is, for somebody who has no part in it.
     pub(crate) fn settled(&self) -> Settled {
         Settled { shared: self.shared.clone(), id: self.id }

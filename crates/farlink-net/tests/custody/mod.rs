@@ -2,6 +2,7 @@
 
 mod chain;
 mod config;
+mod expiry;
 mod full_disk;
 mod kills;
 
@@ -138,9 +139,13 @@ impl Hosts {
 
     fn source(&self, held_bytes: u64) -> (Endpoint, Source) {
         let endpoint = self.endpoint("source", (Ipv4Addr::LOCALHOST, 0).into(), vec![]);
-        let first = (self.key("gateway-0"), self.gateways[0]);
-        let source = Source::open(&endpoint, first, "shore".parse().unwrap(), held_bytes);
+        let source = self.source_at(&endpoint, held_bytes);
         (endpoint, source)
+    }
+
+    fn source_at(&self, endpoint: &Endpoint, held_bytes: u64) -> Source {
+        let first = (self.key("gateway-0"), self.gateways[0]);
+        Source::open(endpoint, first, "shore".parse().unwrap(), held_bytes)
     }
 
     fn sink(&self) -> (Endpoint, Sink) {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::super::medium::{Medium, MediumFile};
 use super::super::record::{FileName, Kind};
-use super::{Durable, FILE_BYTES, StoreFile, StreamStore};
+use super::super::usage::Usage;
+use super::{Durable, FILE_BYTES, StoreFile, StreamStore, remove};
 
 /// Brings to the disk what was put so far. It may run on another thread.
 #[derive(Debug)]
 pub(in super::super) struct Commit {
     medium: Arc<dyn Medium>,
+    usage: Arc<Usage>,
     files: Vec<Unsynced>,
     has_new_names: bool,
     is_finished: bool,
@@ -20,10 +22,10 @@ pub(in super::super) struct Commit {
 
 #[derive(Debug)]
 struct Unsynced {
-    number: u64,
+    name: FileName,
     cuts: u32,
     overwrites: u32,
-    file: Arc<dyn MediumFile>,
+    file: Option<Arc<dyn MediumFile>>,
     end: u64,
 }
 
@@ -31,18 +33,26 @@ impl Commit {
     /// # Errors
     /// If it is not certain that everything is on the disk.
     pub(in super::super) fn run(&self) -> io::Result<()> {
-        self.files.iter().try_for_each(|it| it.file.sync())?;
+        for it in &self.files {
+            match &it.file {
+                Some(file) => file.sync()?,
+                None => self.medium.open(&it.name.text())?.sync()?,
+            }
+        }
         if self.has_new_names {
             self.medium.sync_names()?;
         }
-        // What makes them needless is on the disk now.
-        for (name, _) in &self.doomed {
-            if let Err(error) = self.medium.remove(&name.text()) {
-                tracing::warn!(file = name.text(), %error, "a file of the store was not removed");
-            }
-        }
+        // What makes them needless is on the disk now. The last one says that the others are, and goes after them.
+        self.doomed.iter().try_for_each(|(name, _)| remove(&*self.medium, name))?;
         // Data must not come back without the word that they were passed on.
         if self.is_finished { self.medium.sync_names() } else { Ok(()) }
+    }
+}
+
+impl Drop for Commit {
+    /// Files that are gone do not count. If it has failed, those that are there are counted again when they are recovered.
+    fn drop(&mut self) {
+        self.usage.free(self.doomed.iter().map(|(_, bytes)| bytes).sum());
     }
 }
 
@@ -68,9 +78,10 @@ impl StreamStore {
         let files = self.files.iter().filter(|it| is_first || it.synced < it.end || it.overwrites.0 != it.overwrites.1);
         Some(Commit {
             medium: self.medium.clone(),
+            usage: self.usage.clone(),
             files: files
                 .map(|it| Unsynced {
-                    number: it.number,
+                    name: FileName { stream, number: it.number },
                     cuts: it.cuts,
                     overwrites: it.overwrites.0,
                     file: it.file.clone(),
@@ -87,15 +98,13 @@ impl StreamStore {
     /// A commit has succeeded.
     pub(in super::super) fn on_committed(&mut self, commit: &Commit) {
         for synced in &commit.files {
-            let is_same = |file: &&mut StoreFile| (file.number, file.cuts) == (synced.number, synced.cuts);
+            let is_same = |file: &&mut StoreFile| (file.number, file.cuts) == (synced.name.number, synced.cuts);
             if let Some(file) = self.files.iter_mut().find(is_same) {
                 file.synced = file.synced.max(synced.end);
                 file.overwrites.1 = synced.overwrites;
             }
         }
-        for (_, bytes) in &commit.doomed {
-            self.usage.free(*bytes);
-        }
+        let is_all = self.files.iter().all(StoreFile::is_on_disk);
         let has_room = self.files.back().is_some_and(|last| last.head > 0 && last.end < FILE_BYTES);
         if commit.durable.received > self.durable.received && has_room {
             // After a crash it tells damage from what was never there. The next commit brings it to the disk.
@@ -104,5 +113,9 @@ impl StreamStore {
             }
         }
         self.durable = commit.durable;
+        // What was just written down may be lost: nothing that was acknowledged depends on it.
+        for file in self.files.iter_mut().filter(|file| is_all || file.is_on_disk()) {
+            file.file = None;
+        }
     }
 }

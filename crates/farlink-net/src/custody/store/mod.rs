@@ -44,7 +44,8 @@ pub(super) struct Durable {
 #[derive(Debug)]
 struct StoreFile {
     number: u64,
-    file: Arc<dyn MediumFile>,
+    /// Open as long as something of it is not on the disk: thousands of streams must not need a file descriptor each.
+    file: Option<Arc<dyn MediumFile>>,
     /// Where the next record goes.
     end: u64,
     /// What was there at the last commit.
@@ -61,12 +62,30 @@ struct StoreFile {
     data_to: u64,
 }
 
+impl StoreFile {
+    fn open(&mut self, medium: &dyn Medium, stream: StreamId) -> io::Result<Arc<dyn MediumFile>> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        let file = medium.open(&FileName { stream, number: self.number }.text())?;
+        Ok(self.file.insert(file).clone())
+    }
+
+    fn is_on_disk(&self) -> bool {
+        self.synced == self.end && self.overwrites.0 == self.overwrites.1
+    }
+}
+
 /// Bytes of the stream, and where they are.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
+    /// Those that are still needed.
     span: Span,
     number: u64,
+    /// Where the content of the record is in the file, which position it begins with, and how long it is.
     offset: u64,
+    begins: u64,
+    bytes: u32,
 }
 
 /// The files of one stream.
@@ -79,6 +98,8 @@ pub(super) struct StreamStore {
     label: Label,
     files: VecDeque<StoreFile>,
     pieces: VecDeque<Piece>,
+    /// The file that was read last, with its number.
+    reader: Option<(u64, Arc<dyn MediumFile>)>,
     /// Numbers and lengths of files that are not needed any more.
     doomed: Vec<(u64, u64)>,
     next_number: u64,
@@ -109,6 +130,7 @@ impl StreamStore {
             label,
             files: VecDeque::new(),
             pieces: VecDeque::new(),
+            reader: None,
             doomed: Vec::new(),
             next_number: 0,
             has_new_names: false,
@@ -141,20 +163,29 @@ impl StreamStore {
     }
 
     /// A commit has failed: nobody knows what of it is on the disk. The files are cut to what is there for certain, and have to be
-    /// [recovered](Self::recover).
+    /// [recovered](Self::recover), which counts them again.
     ///
     /// # Errors
-    /// If a file cannot be cut.
-    pub(super) fn roll_back(self) -> io::Result<()> {
-        for file in &self.files {
-            self.usage.free(file.end);
+    /// If a file cannot be cut. It may be tried again.
+    fn roll_back(&mut self) -> io::Result<()> {
+        self.forget_pieces();
+        self.usage.free(self.doomed.drain(..).map(|(_, bytes)| bytes).sum());
+        while let Some(file) = self.files.front_mut() {
             if file.synced < file.head {
-                self.medium.remove(&FileName { stream: self.id, number: file.number }.text())?;
+                remove(&*self.medium, &FileName { stream: self.id, number: file.number })?;
             } else if file.synced < file.end {
-                file.file.set_len(file.synced)?;
+                file.open(&*self.medium, self.id)?.set_len(file.synced)?;
             }
+            self.usage.free(file.end);
+            self.files.pop_front();
         }
         Ok(())
+    }
+
+    fn forget_pieces(&mut self) {
+        self.usage.free_pieces(self.pieces.len());
+        self.pieces.clear();
+        self.reader = None;
     }
 
     /// Everything was passed on: one short file remains, which says so.
@@ -183,7 +214,7 @@ impl StreamStore {
     }
 
     fn doom_all(&mut self) {
-        self.pieces.clear();
+        self.forget_pieces();
         self.doomed.extend(self.files.drain(..).map(|it| (it.number, it.end)));
     }
 
@@ -218,7 +249,7 @@ impl StreamStore {
         self.has_new_names = true;
         self.files.push_back(StoreFile {
             number: name.number,
-            file,
+            file: Some(file),
             end: bytes,
             synced: 0,
             cuts: 0,
@@ -247,9 +278,11 @@ impl StreamStore {
         if is_limited && !self.usage.take(count) {
             return Err(full());
         }
-        if let Err(error) = last.file.write_at(last.end, &bytes) {
-            // A part may be there.
-            let _ = last.file.set_len(last.end);
+        let written = last.open(&*self.medium, self.id).and_then(|file| {
+            // After an error a part may be there.
+            file.write_at(last.end, &bytes).inspect_err(|_| drop(file.set_len(last.end)))
+        });
+        if let Err(error) = written {
             if is_limited {
                 self.usage.free(count);
             }
@@ -291,7 +324,7 @@ impl StreamStore {
         let (last, slot) = last.ok_or_else(full)?;
         let mut bytes = BytesMut::new();
         record::put(&name(last.number), Kind::Released, self.released, &[], &mut bytes);
-        last.file.write_at(slot, &bytes)?;
+        last.open(&*self.medium, self.id)?.write_at(slot, &bytes)?;
         last.overwrites.0 += 1;
         Ok(())
     }
@@ -302,7 +335,7 @@ impl StreamStore {
         let Some(last) = self.files.back_mut().filter(|it| it.head > 0 && it.end > it.head + least) else {
             return false;
         };
-        if last.file.set_len(last.head).is_err() {
+        if last.open(&*self.medium, self.id).and_then(|file| file.set_len(last.head)).is_err() {
             return false;
         }
         self.usage.free(last.end - last.head);
@@ -320,16 +353,20 @@ impl StreamStore {
     /// Writes down that nothing comes any more between what was received and a position, if that is so.
     fn skip_to(&mut self, position: u64) -> io::Result<()> {
         if position > self.received {
-            self.append(Kind::Durable, position, &[], true)?;
+            self.append(Kind::Gap, position, &self.received.to_be_bytes(), true)?;
         }
         Ok(())
     }
 
     fn put_piece(&mut self, position: u64, data: &[u8]) -> io::Result<()> {
+        if !self.usage.has_piece() {
+            return Err(full());
+        }
         self.skip_to(position)?;
         let (number, offset) = self.append(Kind::Data, position, data, true)?;
         let span = Span { from: position, to: position + data.len() as u64 };
-        self.pieces.push_back(Piece { span, number, offset });
+        self.pieces.push_back(Piece { span, number, offset, begins: position, bytes: data.len() as u32 });
+        self.usage.add_pieces(1);
         self.received = span.to;
         if let Some(last) = self.files.back_mut() {
             last.data_to = span.to;
@@ -354,8 +391,15 @@ fn release(pieces: &mut VecDeque<Piece>, position: u64) {
         pieces.pop_front();
     }
     if let Some(piece) = pieces.front_mut().filter(|piece| piece.span.from < position) {
-        piece.offset += position - piece.span.from;
         piece.span.from = position;
+    }
+}
+
+/// Removes a file, which may be gone already.
+fn remove(medium: &dyn Medium, name: &FileName) -> io::Result<()> {
+    match medium.remove(&name.text()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -384,15 +428,24 @@ impl Store for StreamStore {
         let index = self.pieces.partition_point(|piece| piece.span.from <= span.from);
         let piece = index.checked_sub(1).map(|index| self.pieces[index]).filter(|piece| span.from < piece.span.to);
         let piece = piece.ok_or_else(|| io::Error::other("bytes that the store does not have"))?;
+        let name = FileName { stream: self.id, number: piece.number };
         let file = self.files.iter().find(|file| file.number == piece.number);
         let file = file.ok_or_else(|| io::Error::other("bytes of a file that was removed"))?;
-        let mut data = vec![0; (piece.span.to.min(span.to) - span.from) as usize];
-        file.file.read_at(piece.offset + span.from - piece.span.from, &mut data)?;
-        Ok(data.into())
+        let file = match (&file.file, &self.reader) {
+            (Some(file), _) => file.clone(),
+            (None, Some((number, file))) if *number == piece.number => file.clone(),
+            (None, _) => self.reader.insert((piece.number, self.medium.open(&name.text())?)).1.clone(),
+        };
+        // They may have been there for days: whole records only, as after a crash.
+        let content = record::read_content(&name, &*file, piece.offset, piece.bytes as usize)?;
+        let place = |position: u64| (position - piece.begins) as usize;
+        Ok(content.slice(place(span.from)..place(piece.span.to.min(span.to))))
     }
 
     fn release(&mut self, position: u64) -> io::Result<()> {
+        let before = self.pieces.len();
         release(&mut self.pieces, position);
+        self.usage.free_pieces(before - self.pieces.len());
         self.released = self.released.max(position);
         let is_over = |file: &StoreFile| file.data_to <= position;
         let doomed = self.files.iter().take(self.files.len().saturating_sub(1)).take_while(|it| is_over(it)).count();
@@ -401,6 +454,14 @@ impl Store for StreamStore {
             self.write_released();
         }
         self.doomed.extend(self.files.drain(..doomed).map(|it| (it.number, it.end)));
+        // An open file keeps its room on the disk.
+        if self
+            .pieces
+            .front()
+            .is_none_or(|first| self.reader.as_ref().is_some_and(|(number, _)| *number < first.number))
+        {
+            self.reader = None;
+        }
         Ok(())
     }
 }

@@ -9,7 +9,8 @@ use farlink_core::gateway::{Journal, Span};
 
 use crate::seal::PublicKey;
 
-use super::super::medium::Medium;
+use super::super::folder;
+use super::super::medium::{Medium, MediumFile};
 use super::super::record::{self, FileName, Kind, Stream};
 use super::super::stream::{Label, StreamId};
 use super::super::usage::Usage;
@@ -47,6 +48,19 @@ impl fmt::Display for Damage {
 }
 
 impl StreamStore {
+    /// Goes on from what is on the disk for certain, after a failure.
+    ///
+    /// # Errors
+    /// If that cannot be read. It may be tried again.
+    pub(in super::super) fn recover_again(&mut self) -> io::Result<Recovered> {
+        self.roll_back()?;
+        let numbers = folder::streams(&*self.medium)?.remove(&self.id).unwrap_or_default();
+        let known = Some((self.owner, self.label.clone()));
+        // That it was brought there may not be there.
+        let durable = self.durable.received;
+        Self::recover_from(self.medium.clone(), self.usage.clone(), self.id, numbers, known, durable)
+    }
+
     /// Reads the files of a stream. `known` is what the stream is, if its source has said so; otherwise the files have to say it.
     ///
     /// # Errors
@@ -55,30 +69,47 @@ impl StreamStore {
         medium: Arc<dyn Medium>,
         usage: Arc<Usage>,
         id: StreamId,
+        numbers: Vec<u64>,
+        known: Option<(PublicKey, Label)>,
+    ) -> io::Result<Recovered> {
+        Self::recover_from(medium, usage, id, numbers, known, 0)
+    }
+
+    /// `durable`: what was acknowledged for certain, whatever the files say.
+    fn recover_from(
+        medium: Arc<dyn Medium>,
+        usage: Arc<Usage>,
+        id: StreamId,
         mut numbers: Vec<u64>,
         known: Option<(PublicKey, Label)>,
+        mut durable: u64,
     ) -> io::Result<Recovered> {
         numbers.sort_unstable();
         let mut damage = Vec::new();
         let mut what = known;
         let (mut files, mut pieces) = (VecDeque::new(), VecDeque::new());
-        let (mut received, mut released, mut durable, mut end) = (0, 0, 0, None);
+        let (mut received, mut released, mut end) = (0, 0, None);
         let mut is_finished = false;
         // Where each record is that a stream cut short would not have.
         let mut places = Vec::new();
+        let mut gaps = Vec::new();
         for number in numbers {
             let name = FileName { stream: id, number };
-            let file = medium.open(&name.text())?;
-            let length = file.len()?;
-            let mut content = vec![0; length.min(MOST_FILE_BYTES) as usize];
-            file.read_at(0, &mut content)?;
+            let of_file = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", name.text()));
+            let file = medium.open(&name.text()).map_err(of_file)?;
+            let length = file.len().map_err(of_file)?;
+            let (content, is_readable) = read(&*file, length.min(MOST_FILE_BYTES) as usize).map_err(of_file)?;
             let scan = record::scan(&name, &content);
             damage.extend(scan.damaged.iter().map(|range| Damage::File(name, range.clone())));
-            let end_of_file = content.len() as u64;
+            if length > MOST_FILE_BYTES {
+                damage.push(Damage::File(name, content.len()..usize::try_from(length).unwrap_or(usize::MAX)));
+                file.set_len(MOST_FILE_BYTES).map_err(of_file)?;
+            }
             let mut this = StoreFile {
                 number,
-                file,
-                end: end_of_file,
+                // Opened again when it is written: there may be thousands.
+                file: None,
+                end: content.len() as u64,
                 synced: 0,
                 cuts: 0,
                 head: 0,
@@ -88,7 +119,7 @@ impl StreamStore {
             };
             for found in scan.found {
                 let to = found.position + found.content.len() as u64;
-                if matches!(found.kind, Kind::Stream | Kind::Data | Kind::End) {
+                if matches!(found.kind, Kind::Stream | Kind::Data | Kind::Gap | Kind::End) {
                     places.push((found.position, number, found.content.start - record::HEAD_BYTES));
                 }
                 match found.kind {
@@ -106,8 +137,9 @@ impl StreamStore {
                     Kind::Data if to <= received => {}
                     Kind::Data => {
                         let from = found.position.max(received);
-                        let offset = found.content.start as u64 + (from - found.position);
-                        pieces.push_back(Piece { span: Span { from, to }, number, offset });
+                        let (offset, bytes) = (found.content.start as u64, found.content.len() as u32);
+                        let span = Span { from, to };
+                        pieces.push_back(Piece { span, number, offset, begins: found.position, bytes });
                         received = to;
                     }
                     Kind::Released => {
@@ -118,6 +150,10 @@ impl StreamStore {
                         released = released.max(found.position);
                     }
                     Kind::Durable => durable = durable.max(found.position),
+                    Kind::Gap => {
+                        let from = content[found.content.clone()].first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
+                        gaps.push(Span { from, to: found.position });
+                    }
                     Kind::Finished => is_finished = true,
                     Kind::End => {
                         end = Some(found.position);
@@ -126,9 +162,12 @@ impl StreamStore {
                 }
             }
             this.data_to = received;
-            if let Some(last) = scan.damaged.last().filter(|last| last.end == content.len()) {
+            if !is_readable {
+                // It may be read some other time: nothing of it is cut, and nothing written behind it.
+                (this.head, this.slot, durable) = (0, None, u64::MAX);
+            } else if let Some(last) = scan.damaged.last().filter(|last| last.end == content.len()) {
                 this.end = last.start as u64;
-                this.file.set_len(this.end)?;
+                file.set_len(this.end).map_err(of_file)?;
             }
             files.push_back(this);
         }
@@ -143,9 +182,10 @@ impl StreamStore {
         // What was acknowledged is whole or damaged. What came later may have holes, as the disk writes in any order: it counts up to the
         // first one, and its source has the rest.
         let mut is_cut = false;
+        let is_hole = |from, to| to > durable && !gaps.iter().any(|gap: &Span| gap.from <= from && to <= gap.to);
         for piece in &pieces {
             if piece.span.from > behind {
-                is_cut = piece.span.from > durable;
+                is_cut = is_hole(behind, piece.span.from);
                 if is_cut {
                     break;
                 }
@@ -155,7 +195,7 @@ impl StreamStore {
             journal.held.push(piece.span);
         }
         if received > behind && !is_cut {
-            is_cut = received > durable;
+            is_cut = is_hole(behind, received);
             if !is_cut {
                 damage.push(Damage::Lost(Span { from: behind, to: received }));
                 behind = received;
@@ -176,6 +216,7 @@ impl StreamStore {
             file.data_to = file.data_to.min(received);
             usage.add(file.end);
         }
+        usage.add_pieces(pieces.len());
         let store = StreamStore {
             medium,
             usage,
@@ -184,6 +225,7 @@ impl StreamStore {
             label,
             files,
             pieces,
+            reader: None,
             doomed: Vec::new(),
             next_number,
             // A name that was new when the process ended may not be on the disk; nor may what was read.
@@ -201,6 +243,24 @@ impl StreamStore {
     }
 }
 
+/// The content of a file, with zeros for blocks of a disk that cannot read them, and whether it could.
+fn read(file: &dyn MediumFile, bytes: usize) -> io::Result<(Vec<u8>, bool)> {
+    const BLOCK: usize = 4096;
+    let mut content = vec![0; bytes];
+    let is_of_disk = |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+    match file.read_at(0, &mut content) {
+        Err(error) if is_of_disk(&error) => {}
+        read => return read.map(|()| (content, true)),
+    }
+    for (n, block) in content.chunks_mut(BLOCK).enumerate() {
+        match file.read_at((n * BLOCK) as u64, block) {
+            Err(error) if is_of_disk(&error) => block.fill(0),
+            read => read?,
+        }
+    }
+    Ok((content, false))
+}
+
 /// Removes all records behind a position. `places` has those of records with their positions, in the order in which they were written.
 fn cut_behind(
     medium: &dyn Medium,
@@ -212,7 +272,7 @@ fn cut_behind(
     let Some(&(_, number, start)) = places.iter().find(|&&(at, ..)| at > position) else { return Ok(()) };
     while let Some(last) = files.back_mut().filter(|last| last.number >= number) {
         if last.number == number && start > 0 {
-            last.file.set_len(start as u64)?;
+            last.open(medium, stream)?.set_len(start as u64)?;
             last.end = start as u64;
             break;
         }
