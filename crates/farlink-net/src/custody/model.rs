@@ -151,12 +151,17 @@ impl Model {
         let Durable { received: acknowledged, has_end } = self.acknowledged;
         self.store = Some(store);
         let gaps = std::mem::take(&mut self.gaps);
+        let behind = |mut at| {
+            while let Some(gap) = gaps.iter().find(|gap| gap.from <= at && at < gap.to) {
+                at = gap.to;
+            }
+            at
+        };
         // On a full disk content may be removed before it is written down that it was released.
         let is_harmless = |it: &&Damage| match it {
             Damage::File(..) => true,
-            Damage::Lost(span) => {
-                span.to <= self.gone || gaps.iter().any(|gap| gap.from <= span.from && span.to <= gap.to)
-            }
+            // What was released and what does not come may stand side by side.
+            Damage::Lost(span) => behind(span.from.max(self.gone)) >= span.to,
         };
         let lost = damage.iter().find(|it| !is_harmless(it));
         assert_eq!(lost, None, "of {acknowledged} acknowledged bytes");
@@ -165,12 +170,7 @@ impl Model {
         assert!(journal.has_end || !has_end, "the end is lost");
         self.check(&journal);
         let from = journal.held.start().unwrap_or(journal.received);
-        let mut missing = self.gone;
-        for gap in &gaps {
-            if gap.from <= missing {
-                missing = missing.max(gap.to);
-            }
-        }
+        let missing = behind(self.gone);
         assert!(from <= missing, "{journal:?}, {}, {gaps:?}", self.gone);
         // Its source goes on with what was not acknowledged.
         self.received = journal.received.max(acknowledged);
