@@ -66,6 +66,14 @@ def program_of_docs(name: str) -> ModuleType:
         sys.path.remove(str(ROOT / "docs"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests that are too long for `make test`, unless they are asked for."""
+    if os.environ.get("FARLINK_NIGHTLY") != "1":
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason="too long for make test: FARLINK_NIGHTLY=1 includes it"))
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name a parameter of bytes by its size: its contents may include the time (gzip), but all workers need the same name."""
     return f"{len(val)}-bytes" if isinstance(val, bytes) else None

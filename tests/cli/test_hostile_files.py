@@ -16,7 +16,10 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS)
+# The longest of them takes a minute.
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=pytest.mark.nightly) if part == "measured" else part for part in PARTS]
+)
 def test_hostile_files_do_no_harm(part, tmp_path):
     pytest.importorskip("matplotlib")
     for module in ("pyarrow", "h5py", "scipy"):

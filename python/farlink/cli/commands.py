@@ -7,7 +7,23 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import bundle, code, custody, delay, dissector, emulate, gateway, keys, papers, receive, run, schema, send, trace, tune
+from farlink.cli import (
+    bundle,
+    code,
+    custody,
+    delay,
+    dissector,
+    emulate,
+    gateway,
+    keys,
+    papers,
+    receive,
+    run,
+    schema,
+    send,
+    trace,
+    tune,
+)
 from farlink.cli.interrupts import handler
 from farlink.cli.usage import Group
 
