@@ -57,8 +57,6 @@ pub(in super::super) struct Sender<D> {
     opening: Opening,
     /// When the last segment arrived, or the wait for one began.
     silent_since: Time,
-    /// When the link was last said to be up again.
-    up_since: Time,
     /// Earliest time of the next segment while the peer is silent.
     probe: Time,
     /// When to ask the peer for a report, if no other segment would bring one.
@@ -81,7 +79,7 @@ pub(in super::super) struct Sender<D> {
 }
 
 instants! {
-    Sender<D>: waiting_since, blocks, forward, by_time, report_due, opening, silent_since, up_since, probe, ask, reordering, length, outcomes;
+    Sender<D>: waiting_since, blocks, forward, by_time, report_due, opening, silent_since, probe, ask, reordering, length, outcomes;
     ticks: latest_echo, sent_times;
     fixed: unsent, unsent_bytes, room_bytes, is_closing, has_end, expired, owed, first, next, window_end, round_trip, arrived,
     is_link_down, is_silent, is_full, loss, shape, account
@@ -152,7 +150,6 @@ impl<D: Payload> Sender<D> {
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, first: wait, longest: config.longest_repetition() },
             silent_since: Time::ZERO,
-            up_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
             reordering: Reordering::default(),

@@ -41,8 +41,7 @@ impl<D: Payload> Sender<D> {
                     self.settle_all(now);
                 }
                 let is_waiting = !self.blocks.is_empty() || self.forward.is_awaited();
-                let silent_since = self.silent_since.max(self.up_since);
-                self.is_silent = is_waiting && now.since(silent_since) > timeout.times(SILENT_TIMEOUTS);
+                self.is_silent = is_waiting && now.since(self.silent_since) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
                 // Without any answer so far, one segment at a time probes the path.
@@ -77,7 +76,6 @@ impl<D: Payload> Sender<D> {
             // Segments that may have been lost in the outage are replaced now.
             self.probe = now;
             self.is_silent = false;
-            self.up_since = now;
             self.forward.on_link_up();
         }
     }
