@@ -43,7 +43,15 @@ def generate() -> ModuleType:
     return GENERATE
 
 
-@pytest.mark.parametrize("page", GENERATE.GENERATED, ids=lambda page: page.name)
+# Twenty seconds or more each.
+LONG_PAGES = {"call-drops.md", "optical-links.md", "tuning.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.nightly] if page.name in LONG_PAGES else []) for page in GENERATE.GENERATED],
+    ids=lambda page: page.name,
+)
 def test_generated_page_is_current(page, generate, programs, monkeypatch):
     """Commands that need no shell start with their imports; those with pipes and files run in a shell, as users type them."""
     shell = generate.run_command
