@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -11,6 +10,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::net::{address, folder, key, path_settings, patience, raised, run_until_interrupted};
+use crate::tell::{call, until_failure};
 use crate::watch::watched;
 
 fn from_handover(error: &HandoverError) -> PyErr {
@@ -121,20 +121,6 @@ pub(crate) fn receive_streams(
     match failure.into_inner().expect("nothing panics") {
         Some(error) => Err(error),
         None => received?.map_err(|error| from_handover(&error)),
-    }
-}
-
-fn call(function: Option<&Py<PyAny>>, argument: String, failure: &Mutex<Option<PyErr>>) {
-    let Some(function) = function else { return };
-    if let Err(error) = Python::attach(|py| function.call1(py, (argument,)).map(drop)) {
-        failure.lock().expect("nothing panics").get_or_insert(error);
-    }
-}
-
-fn until_failure(failure: &Mutex<Option<PyErr>>, report: impl Fn() -> ControlFlow<()>) -> ControlFlow<()> {
-    match failure.lock().expect("nothing panics").is_some() {
-        true => ControlFlow::Break(()),
-        false => report(),
     }
 }
 

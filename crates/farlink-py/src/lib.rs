@@ -17,6 +17,7 @@ mod net;
 mod net_streams;
 mod optics;
 mod study;
+mod tell;
 mod waits;
 mod watch;
 

@@ -17,6 +17,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::tell::{call, until_failure};
 use crate::watch::watched;
 
 create_exception!(
@@ -211,18 +212,9 @@ pub(crate) fn receive_files(
     let failure: Mutex<Option<PyErr>> = Mutex::new(None);
     let received = watched(py, None, |report| {
         let received = transfer::receive(&folder, &directory, &settings, |event| {
-            let event = event_to_json(&event).to_string();
-            let told = Python::attach(|py| tell.call1(py, (event,)).map(drop));
-            if let Err(error) = told {
-                failure.lock().expect("nothing panics").get_or_insert(error);
-            }
+            call(Some(&tell), event_to_json(&event).to_string(), &failure);
         });
-        until_interrupted(received, || {
-            if failure.lock().expect("nothing panics").is_some() {
-                return ControlFlow::Break(());
-            }
-            report(0, 0)
-        })
+        until_interrupted(received, || until_failure(&failure, || report(0, 0)))
     })?;
     match failure.into_inner().expect("nothing panics") {
         Some(error) => Err(error),

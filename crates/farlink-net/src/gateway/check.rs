@@ -1,9 +1,10 @@
 //! What would happen to a connection.
 
-use super::config::{Config, ListenerKind, Mode, Protocol, Treatment};
+use super::config::{Config, ListenerKind};
 use super::destination::{Destination, Host};
 use super::far;
 use super::frame::Refusal;
+use super::rules::{Mode, Protocol, Treatment};
 
 /// What would happen to a connection to a destination.
 #[derive(Clone, Debug, PartialEq)]

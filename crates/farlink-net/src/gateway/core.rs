@@ -19,7 +19,7 @@ use crate::io::{Connection, Endpoint};
 use crate::mux::Trust;
 use crate::settings::{own_address, set_patience};
 
-use super::config::{Config, Protocol, Treatment};
+use super::config::Config;
 use super::destination::Destination;
 use super::dscp;
 use super::error::GatewayError;
@@ -30,6 +30,7 @@ use super::modes::{self, MODES, PORT};
 use super::openings::Openings;
 use super::requests::{GivesWay, Request, Requests};
 use super::routes::ConfiguredRoutes;
+use super::rules::{Protocol, Treatment};
 use super::tunnel::{self, End, FromPeer};
 
 /// Who asks for metrics at once.

@@ -11,7 +11,7 @@ use rustix::net::sockopt;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UdpSocket};
 
-use super::config::USUAL_CLASS;
+use super::rules::USUAL_CLASS;
 
 /// Traffic that gives way to all other (RFC 8622), and as older networks mark it (RFC 4594).
 const LOWEST: [u8; 2] = [1, 8];

@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use crate::io::Connection;
 
 use super::allow::AllowList;
-use super::config::Protocol;
 use super::core::Core;
 use super::destination::{Destination, Host};
 use super::dscp;
 use super::frame::{Frame, Open, Refusal};
+use super::rules::Protocol;
 use super::tunnel::{self, FromPeer};
 
 /// Serves one connection of another gateway.

@@ -10,9 +10,9 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::config::Treatment;
 use super::destination::Destination;
 use super::requests::client_of;
+use super::rules::Treatment;
 use crate::seal::{PublicKey, random};
 
 /// Clients and destinations of datagrams.

@@ -6,10 +6,11 @@ use std::task::{Context, Poll, Waker};
 
 use crate::framing::in_pieces;
 
-use super::config::{Config, Protocol};
+use super::config::Config;
 use super::destination::{Destination, Host};
 use super::frame::Frames;
 use super::messages::{self, Messages};
+use super::rules::Protocol;
 use super::socks;
 
 /// Reads frames, in pieces of the length that the first byte says.

@@ -12,13 +12,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::io::Connection;
 
-use super::config::Treatment;
 use super::core::Core;
 use super::destination::Destination;
 use super::far;
 use super::frame::{Refusal, put_destination, take_destination};
 use super::messages::{LONGEST_DATAGRAM, Messages, encode};
 use super::modes;
+use super::rules::Treatment;
 
 /// Datagrams that wait for their connection to take them; further ones are dropped.
 const WAITING: usize = 64;

@@ -9,6 +9,7 @@
 //! | `near`, `socks`, `http`, `transparent`, `udp` | clients: which connection they want |
 //! | `requests`, `openings` | which of them give way, and wait, when there are many |
 //! | `ready` | sessions that are open before they are needed |
+//! | `rules` | how what goes to some destinations is treated: class, mode, deadline |
 //! | `modes`, `messages`, `message_flows` | datagrams in connections |
 //! | `far` | destinations: resolved, checked, connected |
 //! | `tunnel` | carries one TCP connection, with its ends and resets |
@@ -40,6 +41,7 @@ mod passwords;
 mod ready;
 mod requests;
 mod routes;
+mod rules;
 mod service;
 mod socks;
 mod special;
@@ -50,11 +52,12 @@ mod udp;
 pub use crate::framing::Malformed;
 pub use allow::{AllowList, Entry, NoEntry};
 pub use check::{Verdict, check};
-pub use config::{Config, Limits, Listener, ListenerKind, Mode, Peer, Protocol, Rule, Treatment};
+pub use config::{Config, Limits, Listener, ListenerKind, Peer};
 pub use custody::{Custody, Route};
 pub use destination::{Destination, Host, NoDestination};
 pub use error::GatewayError;
 pub use frame::{Frame, Frames, Open, Refusal};
 pub use metrics::{Count, Metrics};
 pub use passwords::Passwords;
+pub use rules::{Mode, Protocol, Rule, Treatment};
 pub use service::{Control, Event, run};

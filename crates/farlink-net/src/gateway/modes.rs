@@ -7,7 +7,7 @@ use farlink_core::units::{Count, PositiveSeconds, Whole};
 
 use crate::io::Endpoint;
 
-use super::config::Mode;
+use super::rules::Mode;
 
 /// The port of TCP's connections and of datagrams within a session; files have 1, streams 2. `[T1]`, `[T11]`
 pub(super) const PORT: u16 = 3;

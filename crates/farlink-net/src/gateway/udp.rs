@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::seal::PublicKey;
 
 use super::allow::AllowList;
-use super::config::{Listener, ListenerKind, Mode, Protocol, USUAL_CLASS};
+use super::config::{Listener, ListenerKind};
 use super::core::Core;
 use super::destination::Destination;
 use super::flows::{Arrived, Streamed};
@@ -20,6 +20,7 @@ use super::frame::{Refusal, put_destination, take_destination};
 use super::message_flows;
 use super::messages::LONGEST_DATAGRAM;
 use super::modes::PORT;
+use super::rules::{Mode, Protocol, USUAL_CLASS};
 use super::{dscp, far};
 
 const TO_DESTINATION: u8 = 0;
