@@ -6,6 +6,7 @@ use std::time::Duration;
 use farlink_core::protocol::aerotp::AcceptorLimits;
 use farlink_net::mux::{MemoryCounters, MuxConfig, Trust};
 use farlink_net::seal::{PublicKey, StaticKey};
+use farlink_net::state::StateFolder;
 use farlink_net::{Endpoint, EndpointConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -160,6 +161,26 @@ async fn a_closed_endpoint_frees_its_address() {
     assert!(accepted.read(&mut [0]).await.is_err());
     assert!(b.accept().await.is_none());
     std::net::UdpSocket::bind(b.local_addr()).unwrap();
+}
+
+/// Another process may answer with the key as soon as the endpoint is closed, though a task that accepted has a copy still.
+#[tokio::test]
+async fn a_closed_endpoint_frees_its_counters() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = StateFolder::new(place.path().join("farlink"));
+    let key = folder.generate_key().unwrap();
+    let open = || {
+        let counters = folder.counters_to_answer().map_err(|error| error.to_string())?;
+        let mux = MuxConfig::new(key.clone());
+        Ok::<_, String>(Endpoint::bind(loopback(), EndpointConfig::new(mux), Box::new(counters)).unwrap())
+    };
+    let endpoint = open().unwrap();
+    let copy = endpoint.clone();
+    assert!(open().unwrap_err().contains("another process receives with the same key"));
+    endpoint.close().await;
+    let again = open().unwrap();
+    let refused = copy.connect(&again.public_key(), again.local_addr(), PORT).unwrap_err().to_string();
+    assert!(refused.contains("the endpoint is closed"), "{refused}");
 }
 
 /// Packets in the clear stay on this machine unless the host says that any address is meant.

@@ -238,12 +238,13 @@ impl Endpoint {
         })
     }
 
-    /// Frees the socket, whatever is still under way; connections of this endpoint break off. Without it the socket is free up to a
-    /// second after the last copy and the last connection are dropped.
+    /// Frees the socket and the store of the counters, whatever is still under way and whoever still has copies; connections of this
+    /// endpoint break off. Without it both are free up to a second after the last copy and the last connection are dropped.
     pub async fn close(&self) {
         let Some(driver) = self.shared.lock().driver.take() else { return };
         driver.abort();
         let _ = driver.await;
+        self.shared.lock().mux.release_counters();
         self.shared.fail(io::ErrorKind::NotConnected);
     }
 

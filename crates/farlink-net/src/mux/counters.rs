@@ -93,6 +93,31 @@ impl CounterStore for MemoryCounters {
     }
 }
 
+/// In place of a store that was given back: no counter can be kept any more, so no handshake begins or is answered.
+pub(super) struct Released;
+
+impl CounterStore for Released {
+    fn own(&self) -> u64 {
+        0
+    }
+
+    fn keep_own(&mut self, _bound: u64) -> io::Result<()> {
+        Err(released())
+    }
+
+    fn peer(&self, _peer: &PublicKey) -> u64 {
+        0
+    }
+
+    fn keep_peer(&mut self, _peer: &PublicKey, _bound: u64) -> io::Result<()> {
+        Err(released())
+    }
+}
+
+fn released() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the endpoint is closed, and its counters belong to others")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;

@@ -333,6 +333,11 @@ impl Mux {
         })
     }
 
+    /// Gives the store of the counters back, with the locks that it holds, so that another mux may have it. Handshakes fail from now on.
+    pub(crate) fn release_counters(&mut self) {
+        self.store = Box::new(counters::Released);
+    }
+
     /// From now on sessions of others are answered. Sessions that there are go on.
     pub fn set_trust(&mut self, trust: Trust) {
         self.config.trust = trust;
