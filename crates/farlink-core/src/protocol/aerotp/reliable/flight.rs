@@ -117,7 +117,7 @@ pub(super) struct Flight<D> {
     by_time: VecDeque<Transmission>,
     /// Number of them that are older than the timestamp that the peer has echoed; only a timeout can still declare them lost.
     judged: usize,
-    /// Lost pieces in the order of detection; the first one is always valid.
+    /// Lost pieces in the order of detection, or of the stream after silence; the first one is always valid.
     lost: VecDeque<u64>,
     pub(super) bytes: u64,
     pub(super) outcomes: Outcomes,
@@ -202,6 +202,13 @@ impl<D: Payload> Flight<D> {
         if self.lost.front() != Some(&start) {
             self.lost.push_front(start);
         }
+        self.tidy();
+    }
+
+    /// After silence, lost pieces are retransmitted in the order of the stream, which the receiver can deliver at once. In the order of
+    /// detection, what was sent again during the silence would come last, and that is the first that the receiver lacks. `[C20]`
+    pub(super) fn resend_in_order(&mut self) {
+        self.lost.make_contiguous().sort_unstable();
         self.tidy();
     }
 

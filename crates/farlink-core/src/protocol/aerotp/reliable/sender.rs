@@ -317,7 +317,7 @@ impl<D: Payload> Sender<D> {
 
     pub(in super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
         self.silent_since = now;
-        self.is_silent = false;
+        let was_silent = std::mem::take(&mut self.is_silent);
         self.opening.at = Time::NEVER;
         if mack.echo >= self.latest_echo {
             if mack.echo > self.latest_echo || self.round_trip.smoothed().is_none() {
@@ -361,6 +361,9 @@ impl<D: Payload> Sender<D> {
         }
         self.shorten(now, lost);
         self.flight.tidy();
+        if was_silent {
+            self.flight.resend_in_order();
+        }
         self.flight.outcomes.on_report(ReportTimes { timeout: self.patience(), spacing: Time::ZERO });
         self.look_for_copy(now);
         self.account.in_flight_bytes = self.flight.bytes;
@@ -422,6 +425,7 @@ impl<D: Payload> Sender<D> {
             // Segments that may have been lost in the outage are retransmitted now.
             self.probe = now;
             self.is_silent = false;
+            self.flight.resend_in_order();
             self.up_since = now;
             self.forward.on_link_up();
         }
