@@ -43,7 +43,7 @@ class BundleDialler:
     Parameters
     ----------
     config_json
-        The lines, ``use``, ``primary`` and ``limits``, as JSON.
+        The lines, ``use``, ``primary``, ``limits`` and ``budget``, that of all lines together, as JSON.
     history_json
         What `history` of an earlier one has given.
     seed
@@ -92,6 +92,9 @@ class BundleDialler:
 
     def status(self, now_s: float) -> list[dict[str, Any]]:
         """What is known of each line: state, since when, why, what ends it and when."""
+
+    def costs(self, now_s: float) -> dict[str, float]:
+        """What calls of all lines have cost today, and this month: airtime and money."""
 
     def primary(self) -> str | None:
         """The primary line; None if no line is up."""

@@ -76,6 +76,17 @@ impl BundleDialler {
         PyList::new(py, lines.iter().map(of).collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// What calls of all lines have cost today, and this month.
+    fn costs<'py>(&mut self, py: Python<'py>, now_s: f64) -> PyResult<Bound<'py, PyDict>> {
+        let (today, month) = self.0.bundle_costs(now_s).map_err(not_a_time)?;
+        let dict = PyDict::new(py);
+        dict.set_item("airtime_s_today", today.airtime_s)?;
+        dict.set_item("airtime_s_month", month.airtime_s)?;
+        dict.set_item("money_today", today.money)?;
+        dict.set_item("money_month", month.money)?;
+        Ok(dict)
+    }
+
     /// The primary line; None if no line is up.
     fn primary(&self) -> Option<&str> {
         self.0.primary().map(|line| self.0.names()[line].as_str())

@@ -36,8 +36,8 @@ pub use calls::Calls;
 pub use calls_config::{CallsConfig, Primary};
 pub use config::{BundleConfig, Cut, Header, Member, OnDrop, Peer, ReceiverRule};
 pub use dialler::{
-    Action, Alert, Budget, BundleEvent, CallState, Change, Dialler, DiallerConfig, Limits, LineEvent, LineRules,
-    LineStatus, NotATime, OperatedDialler, Order, PrimaryRule, Reaction, Reason, Role, Spent,
+    Action, Alert, Budget, BundleBudget, BundleEvent, CallState, Change, Dialler, DiallerConfig, Limits, LineEvent,
+    LineRules, LineStatus, NotATime, OperatedDialler, Order, PrimaryRule, Reaction, Reason, Role, Spent,
 };
 pub use emulated::{Availability, EmulatedBundle};
 pub use fragment::{Fragment, Numbering, Splitter};

@@ -399,8 +399,30 @@ impl Field {
         }
     }
 
-    /// No day has more airtime than its budget.
+    /// Counts the airtime of calls that last. Nothing may happen any more.
+    pub(crate) fn end(&mut self) {
+        for line in 0..self.modems.len() {
+            self.count_airtime(line);
+        }
+    }
+
+    /// No day has more airtime than its budget, neither of a line nor of all lines together.
     pub(crate) fn check_budgets(&self) {
+        let mut together = BTreeMap::<i64, f64>::new();
+        for (day, airtime_s) in self.modems.iter().flat_map(|modem| &modem.airtime_s) {
+            *together.entry(*day).or_default() += airtime_s;
+        }
+        let budget = &self.config.budget;
+        for (day, airtime_s) in &together {
+            assert!(
+                budget.airtime_s_per_day.is_none_or(|most| *airtime_s <= most.get() + 0.05),
+                "{day}: {airtime_s} s"
+            );
+        }
+        // No field lasts from one month to another and back.
+        let all_s: f64 = together.values().sum();
+        let months = 1.0 + self.now_s / (27.0 * 86_400.0);
+        assert!(budget.airtime_s_per_month.is_none_or(|most| all_s <= months.ceil() * most.get() + 0.05), "{all_s} s");
         for (modem, rules) in self.modems.iter().zip(&self.config.lines) {
             if let Some(most) = rules.budget.airtime_s_per_day {
                 for (day, airtime_s) in &modem.airtime_s {

@@ -42,12 +42,18 @@ fn config() -> impl Strategy<Value = String> {
         r#", "least_signal": 2, "budget": {"airtime_s_per_month": 50000, "money_per_min": 1.2, "money_per_day": 90}"#,
         r#", "role": "answer", "budget": {"airtime_s_per_day": 5000}"#,
     ]);
-    (1..9_usize, rule, line, 1..9_usize, 1..7_u32, 0.0..0.5_f64, 1..7_u32, 0.0..60.0_f64).prop_map(
-        |(lines, rule, line, wanted, attempts, jitter, flaps, dropped_s)| {
+    let budget = prop::sample::select(vec![
+        "{}",
+        "{}",
+        r#"{"airtime_s_per_day": 4000}"#,
+        r#"{"airtime_s_per_day": 9000, "airtime_s_per_month": 12000}"#,
+    ]);
+    (1..9_usize, rule, line, budget, 1..9_usize, 1..7_u32, 0.0..0.5_f64, 1..7_u32, 0.0..60.0_f64).prop_map(
+        |(lines, rule, line, budget, wanted, attempts, jitter, flaps, dropped_s)| {
             let wanted = wanted.min(lines);
             let keys = format!(
-                r#", "use": {wanted}, "primary": "{rule}", "limits": {{"attempts": {attempts}, "jitter": {jitter},
-                "flaps": {flaps}, "dropped_s": {dropped_s}, "blocked_s": 900}}"#
+                r#", "use": {wanted}, "primary": "{rule}", "budget": {budget}, "limits": {{"attempts": {attempts},
+                "jitter": {jitter}, "flaps": {flaps}, "dropped_s": {dropped_s}, "blocked_s": 900}}"#
             );
             bundle(lines, &keys, line)
         },
@@ -60,6 +66,7 @@ proptest! {
     fn what_is_promised_holds_whatever_modems_do(config in config(), answers in answers(), seed: u64) {
         let mut field = Field::new(&config, &answers, seed);
         field.run(20_000.0);
+        field.end();
         field.check_budgets();
     }
 

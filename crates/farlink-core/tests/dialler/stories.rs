@@ -208,3 +208,78 @@ fn a_budget_ends_a_call_until_the_next_day() {
     assert_eq!(again.is(0), (CallState::Waiting, Reason::AirtimeDay));
     assert_eq!(again.wait(4400.0), [Order::Dial(0)]);
 }
+
+/// Who calls, and does not speak PPP, cannot close a line to others.
+#[test]
+fn a_caller_without_a_link_does_not_block_the_line() {
+    let mut story = Story::of(&bundle(1, r#", "limits": {"attempts": 2}"#, r#", "role": "answer""#));
+    for _ in 0..5 {
+        assert_eq!(story.line(0, LineEvent::Ring), [Order::Answer(0)]);
+        assert_eq!(story.line(0, LineEvent::Carrier), [Order::StartLink(0)]);
+        assert_eq!(story.wait(91.0), [Order::HangUp(0)]);
+        assert_eq!(story.is(0), (CallState::Waiting, Reason::Listening));
+    }
+}
+
+/// Two calls use up the budget of all lines twice as fast, and nothing is begun with a minute or less left for each; what was
+/// spent is known after a restart, of a line that is gone, too.
+#[test]
+fn lines_share_the_budget_of_their_bundle() {
+    let config = bundle(3, r#", "budget": {"airtime_s_per_day": 1000}"#, "");
+    let mut story = Story::of(&config);
+    story.all(BundleEvent::WallClock { unix_s: 86_400.0 * 20_000.0, zone_s: 0.0 });
+    story.line(1, LineEvent::Hold);
+    story.line(2, LineEvent::Hold);
+    story.connect(0);
+    assert_eq!(story.wait(199.0), []);
+    story.line(1, LineEvent::Release);
+    story.connect(1);
+    // 801 s are left for two.
+    assert_eq!(story.wait(400.4), []);
+    let ended = story.wait(0.2);
+    assert!(ended.contains(&Order::HangUp(0)) && ended.contains(&Order::HangUp(1)), "{ended:?}");
+    story.line(2, LineEvent::Release);
+    for line in 0..3 {
+        assert_eq!(story.is(line), (CallState::Waiting, Reason::BundleAirtimeDay));
+    }
+    let (today, month) = story.dialler.bundle_costs(story.now_s).unwrap();
+    assert!((today.airtime_s - 1000.0).abs() < 0.01 && today == month, "{today:?}");
+
+    let kept = story.dialler.history();
+    let config = DiallerConfig::from_json(&config.replace("line0", "other")).unwrap();
+    let mut again = Story { dialler: OperatedDialler::new(&config, Some(&kept), 1).unwrap(), now_s: 5000.0 };
+    again.all(BundleEvent::WallClock { unix_s: 86_400.0 * 20_000.0 + 80_000.0, zone_s: 0.0 });
+    again.all(BundleEvent::Start);
+    assert_eq!(again.is(0), (CallState::Waiting, Reason::BundleAirtimeDay));
+    assert_eq!(again.wait(6400.0), [Order::Dial(0), Order::Dial(1), Order::Dial(2)]);
+}
+
+/// Only lines that cost money are kept from calls by the bundle's money.
+#[test]
+fn a_line_that_costs_nothing_goes_on_without_money() {
+    let lines = r#"{"name": "dear", "budget": {"money_per_min": 6}}, {"name": "free"}"#;
+    let mut story = Story::of(&format!(r#"{{"lines": [{lines}], "budget": {{"money_per_month": 30}}}}"#));
+    story.connect(0);
+    story.connect(1);
+    assert_eq!(story.wait(299.9), []);
+    assert_eq!(story.wait(0.2)[0], Order::HangUp(0));
+    assert_eq!(story.is(0), (CallState::Waiting, Reason::BundleMoneyMonth));
+    assert_eq!(story.is(1), (CallState::Connected, Reason::Up));
+
+    let nobody = r#"{"lines": [{"name": "free"}], "budget": {"money_per_month": 30}}"#;
+    let refused = DiallerConfig::from_json(nobody).unwrap_err().to_string();
+    assert!(refused.contains("no line that dials has a price"), "{refused}");
+}
+
+/// What the first version kept has no costs of the bundle: they are those of its lines.
+#[test]
+fn costs_of_an_old_history_count_for_the_bundle() {
+    let spent = r#"{"airtime_s": 600.0, "money": 0.0}"#;
+    let line = format!(r#"{{"connected_s": 1, "drops": 0, "days": [[20000, {spent}]], "months": [[657, {spent}]]}}"#);
+    let kept = format!(r#"{{"farlink_history": 1, "lines": {{"line0": {line}, "gone": {line}}}}}"#);
+    let config = DiallerConfig::from_json(&bundle(1, r#", "budget": {"airtime_s_per_day": 1000}"#, "")).unwrap();
+    let mut story = Story { dialler: OperatedDialler::new(&config, Some(&kept), 1).unwrap(), now_s: 5.0 };
+    story.all(BundleEvent::WallClock { unix_s: 86_400.0 * 20_000.0, zone_s: 0.0 });
+    story.all(BundleEvent::Start);
+    assert_eq!(story.is(0), (CallState::Waiting, Reason::BundleAirtimeDay));
+}

@@ -1,4 +1,4 @@
-//! What calls of a line may cost in a day and in a month, and what they have cost.
+//! What calls of a line, and of all lines, may cost in a day and in a month, and what they have cost.
 
 use std::collections::BTreeMap;
 
@@ -34,6 +34,37 @@ pub struct Spent {
     pub money: f64,
 }
 
+/// What the calls of all lines of a bundle together may cost, beside what each line may. No limit by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BundleBudget {
+    /// Airtime of a day, in seconds: two calls at a time use it up twice as fast.
+    pub airtime_s_per_day: Option<PositiveSeconds>,
+    /// Airtime of a month, in seconds.
+    pub airtime_s_per_month: Option<PositiveSeconds>,
+    /// Money of a day. What a minute costs is said by each line.
+    pub money_per_day: Option<Seconds>,
+    /// Money of a month.
+    pub money_per_month: Option<Seconds>,
+}
+
+/// The limits of a budget, those of the month first: of two that are reached, the one with the longest wait is named.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caps([(Kind, Option<f64>, Reason); 4]);
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Airtime,
+    Money,
+}
+
+/// How fast calls use a budget up: airtime and money of a second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    pub(super) airtime: f64,
+    pub(super) money: f64,
+}
+
 impl Budget {
     /// # Errors
     /// If keys contradict each other.
@@ -47,39 +78,65 @@ impl Budget {
         Ok(())
     }
 
-    /// Whether anything is limited.
-    pub(super) fn is_limited(&self) -> bool {
-        self.airtime_s_per_day.is_some()
-            || self.airtime_s_per_month.is_some()
-            || self.money_per_day.is_some()
-            || self.money_per_month.is_some()
-    }
-
     /// What a second of airtime costs.
-    fn money_per_s(&self, is_incoming: bool) -> f64 {
+    pub(super) fn money_per_s(&self, is_incoming: bool) -> f64 {
         if is_incoming { 0.0 } else { self.money_per_min.map_or(0.0, |price| price.get() / 60.0) }
     }
 
-    /// How long a call may go on, and which limit ends it; none without a limit.
-    pub(super) fn left(&self, spent: &Ledger, day: i64, month: i64, is_incoming: bool) -> Option<Left> {
+    pub(super) fn caps(&self) -> Caps {
+        Caps([
+            (Kind::Airtime, self.airtime_s_per_month.map(PositiveSeconds::get), Reason::AirtimeMonth),
+            (Kind::Money, self.money_per_month.map(Seconds::get), Reason::MoneyMonth),
+            (Kind::Airtime, self.airtime_s_per_day.map(PositiveSeconds::get), Reason::AirtimeDay),
+            (Kind::Money, self.money_per_day.map(Seconds::get), Reason::MoneyDay),
+        ])
+    }
+}
+
+impl BundleBudget {
+    /// The first limit of money, by its key.
+    pub(super) fn money_key(&self) -> Option<&'static str> {
+        let limits = [("money_per_day", self.money_per_day), ("money_per_month", self.money_per_month)];
+        limits.into_iter().find(|(_, limit)| limit.is_some()).map(|(key, _)| key)
+    }
+
+    pub(super) fn caps(&self) -> Caps {
+        Caps([
+            (Kind::Airtime, self.airtime_s_per_month.map(PositiveSeconds::get), Reason::BundleAirtimeMonth),
+            (Kind::Money, self.money_per_month.map(Seconds::get), Reason::BundleMoneyMonth),
+            (Kind::Airtime, self.airtime_s_per_day.map(PositiveSeconds::get), Reason::BundleAirtimeDay),
+            (Kind::Money, self.money_per_day.map(Seconds::get), Reason::BundleMoneyDay),
+        ])
+    }
+}
+
+impl Caps {
+    pub(super) fn is_limited(&self) -> bool {
+        self.0.iter().any(|(_, cap, _)| cap.is_some())
+    }
+
+    /// How long calls may go on, by each limit that they use up.
+    pub(super) fn left(&self, spent: &Ledger, day: i64, month: i64, usage: Usage) -> impl Iterator<Item = Left> {
         let (day, month) = (spent.day(day), spent.month(month));
-        let price = self.money_per_s(is_incoming);
-        let left = |whole_s: f64, spent_s: f64, reason| Left { left_s: whole_s - spent_s, whole_s, reason };
-        let airtime = |limit: Option<PositiveSeconds>, spent: Spent, reason| {
-            limit.map(|limit| left(limit.get(), spent.airtime_s, reason))
-        };
-        let money = |limit: Option<Seconds>, spent: Spent, reason| {
-            limit.filter(|_| price > 0.0).map(|limit| left(limit.get() / price, spent.money / price, reason))
-        };
-        // The longest wait first: of two limits that are reached, the one of the month is named.
-        let all = [
-            airtime(self.airtime_s_per_month, month, Reason::AirtimeMonth),
-            money(self.money_per_month, month, Reason::MoneyMonth),
-            airtime(self.airtime_s_per_day, day, Reason::AirtimeDay),
-            money(self.money_per_day, day, Reason::MoneyDay),
-        ];
-        let reached = all.iter().flatten().find(|left| left.left_s < LEAST_S);
-        reached.or_else(|| all.iter().flatten().min_by(|a, b| a.left_s.total_cmp(&b.left_s))).copied()
+        self.0.into_iter().filter_map(move |(kind, cap, reason)| {
+            let spent = if period_of(reason) == Period::Month { month } else { day };
+            let (spent, per_s) = match kind {
+                Kind::Airtime => (spent.airtime_s, usage.airtime),
+                Kind::Money => (spent.money, usage.money),
+            };
+            let whole_s = cap.filter(|_| per_s > 0.0)? / per_s;
+            Some(Left { left_s: whole_s - spent / per_s, whole_s, reason })
+        })
+    }
+}
+
+/// The period whose end gives a budget back.
+pub(super) fn period_of(reason: Reason) -> Period {
+    match reason {
+        Reason::AirtimeMonth | Reason::MoneyMonth | Reason::BundleAirtimeMonth | Reason::BundleMoneyMonth => {
+            Period::Month
+        }
+        _ => Period::Day,
     }
 }
 
@@ -94,13 +151,22 @@ pub(super) struct Left {
     pub(super) reason: Reason,
 }
 
+impl Left {
+    /// Of all limits the one that ends calls first; of several that are reached, that with the longest wait.
+    pub(super) fn tightest(all: impl Iterator<Item = Left>) -> Option<Left> {
+        let is_month = |left: &Left| period_of(left.reason) == Period::Month;
+        let rank = |left: &Left| if left.left_s < LEAST_S { (0, !is_month(left)) } else { (1, false) };
+        all.min_by(|a, b| rank(a).cmp(&rank(b)).then(a.left_s.total_cmp(&b.left_s)))
+    }
+}
+
 /// A budget with less left than this, in s, is spent: sums of seconds are exact to far less.
 pub(super) const LEAST_S: f64 = 1e-3;
 
 /// So many days, and so many months, are remembered: those that the clock showed last.
 const REMEMBERED: usize = 64;
 
-/// What calls of a line have cost, by day and by month. A clock that is set back shows a day again whose costs are known, so that
+/// What calls have cost, by day and by month. A clock that is set back shows a day again whose costs are known, so that
 /// no budget is spent twice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ledger {
@@ -109,11 +175,10 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Adds airtime of one day.
-    pub(super) fn charge(&mut self, budget: &Budget, is_incoming: bool, day: i64, month: i64, airtime_s: f64) {
-        let money = airtime_s * budget.money_per_s(is_incoming);
-        self.days.add(day, Spent { airtime_s, money });
-        self.months.add(month, Spent { airtime_s, money });
+    /// Adds costs of one day.
+    pub(super) fn charge(&mut self, day: i64, month: i64, spent: Spent) {
+        self.days.add(day, spent);
+        self.months.add(month, spent);
     }
 
     pub(super) fn day(&self, day: i64) -> Spent {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::budget::Budget;
+use super::budget::{Budget, BundleBudget};
 use crate::ConfigError;
 use crate::scenario::{self, read::read};
 use crate::units::{Count, LineCount, PositiveSeconds, Probability, Seconds, Whole};
@@ -20,6 +20,9 @@ pub struct DiallerConfig {
     /// Times and counts.
     #[serde(default)]
     pub limits: Limits,
+    /// What the calls of all lines together may cost.
+    #[serde(default)]
+    pub budget: BundleBudget,
     /// The lines, the first that which is tried first while none has a history.
     pub lines: Vec<LineRules>,
 }
@@ -172,6 +175,11 @@ impl DiallerConfig {
         if self.use_lines.is_some_and(|wanted| wanted.whole() > self.lines.len() as u64) {
             let remedy = format!("give 1 to {}", self.lines.len());
             return Err(ConfigError::new("use", "more lines than there are", remedy));
+        }
+        let has_price = |line: &LineRules| line.role == Role::Dial && line.budget.money_per_min.is_some();
+        if let Some(key) = self.budget.money_key().filter(|_| !self.lines.iter().any(has_price)) {
+            let remedy = "say what a minute of a line costs with its money_per_min, or limit the airtime";
+            return Err(ConfigError::new(format!("budget.{key}"), "no line that dials has a price", remedy));
         }
         self.limits.check().map_err(|error| error.within("limits"))
     }

@@ -137,10 +137,7 @@ impl Dialler {
     /// An attempt or a call has ended by itself.
     fn on_end(&mut self, index: usize, injected: bool, at: Time, out: &mut Reaction) {
         match self.lines[index].state {
-            CallState::Connecting if !self.dials(index) => {
-                self.enter(index, CallState::Waiting, Reason::Listening, at, Time::NEVER, out);
-            }
-            CallState::Connecting => self.fail(index, at, out),
+            CallState::Connecting => self.end_attempt(index, at, out),
             CallState::Connected | CallState::Silent if injected => self.drop_injected(index, at, out),
             CallState::Connected | CallState::Silent => self.drop_and_follow(index, at, out),
             _ => self.ignore(),

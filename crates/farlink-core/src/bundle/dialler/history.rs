@@ -16,7 +16,18 @@ use crate::time::Time;
 #[serde(deny_unknown_fields)]
 pub(super) struct History {
     farlink_history: u32,
+    /// Costs of all lines, those included that do not exist any more. Version 1 had none.
+    #[serde(default)]
+    bundle: Option<Costs>,
     lines: BTreeMap<String, LineHistory>,
+}
+
+/// Airtime and money by number of the day and of the month since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Costs {
+    days: Vec<(i64, Spent)>,
+    months: Vec<(i64, Spent)>,
 }
 
 /// The history of a line: connected time in s, and drops, as they count now; airtime and money by number of the day and of the
@@ -31,7 +42,7 @@ struct LineHistory {
 }
 
 /// The version of the form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl History {
     /// # Errors
@@ -39,22 +50,29 @@ impl History {
     pub(super) fn from_json(text: &str) -> Result<Self, ConfigError> {
         let history: History = read(&scenario::from_json(text)?)?;
         let remedy = "give what history() has returned, or begin without";
-        if history.farlink_history != VERSION {
-            let what = format!("version {} is not known, only {VERSION}", history.farlink_history);
+        if !(1..=VERSION).contains(&history.farlink_history) {
+            let what = format!("version {} is not known, only 1 to {VERSION}", history.farlink_history);
             return Err(ConfigError::new("farlink_history", what, remedy));
         }
         for (name, line) in &history.lines {
-            let spent = line.days.iter().chain(&line.months).flat_map(|(_, spent)| [spent.airtime_s, spent.money]);
-            let mut numbers = spent.chain([line.connected_s, line.drops]);
-            if let Some(wrong) = numbers.find(|number| !(0.0..=MOST).contains(number)) {
-                return Err(ConfigError::new(
-                    format!("lines.{name}"),
-                    format!("{wrong} is not from 0 to {MOST}"),
-                    remedy,
-                ));
-            }
+            let costs = numbers_of(&line.days).chain(numbers_of(&line.months));
+            check(&format!("lines.{name}"), costs.chain([line.connected_s, line.drops]), remedy)?;
+        }
+        if let Some(costs) = &history.bundle {
+            check("bundle", numbers_of(&costs.days).chain(numbers_of(&costs.months)), remedy)?;
         }
         Ok(history)
+    }
+}
+
+fn numbers_of(costs: &[(i64, Spent)]) -> impl Iterator<Item = f64> {
+    costs.iter().flat_map(|(_, spent)| [spent.airtime_s, spent.money])
+}
+
+fn check(key: &str, mut numbers: impl Iterator<Item = f64>, remedy: &str) -> Result<(), ConfigError> {
+    match numbers.find(|number| !(0.0..=MOST).contains(number)) {
+        Some(wrong) => Err(ConfigError::new(key, format!("{wrong} is not from 0 to {MOST}"), remedy)),
+        None => Ok(()),
     }
 }
 
@@ -70,11 +88,23 @@ impl Dialler {
             let of = |period| line.spent.all(period).collect();
             (name.clone(), LineHistory { connected_s, drops, days: of(Period::Day), months: of(Period::Month) })
         };
-        History { farlink_history: VERSION, lines: names.iter().enumerate().map(line).collect() }
+        let of = |period| self.spent.all(period).collect();
+        let bundle = Some(Costs { days: of(Period::Day), months: of(Period::Month) });
+        History { farlink_history: VERSION, bundle, lines: names.iter().enumerate().map(line).collect() }
     }
 
-    /// Takes over what an earlier run has kept. Lines that do not exist any more are forgotten.
+    /// Takes over what an earlier run has kept. Of lines that do not exist any more only their part of the bundle's costs is.
     pub(super) fn restore(&mut self, names: &[String], history: &History) {
+        let of_lines = || history.lines.values().map(|line| (&line.days, &line.months));
+        let of_bundle = history.bundle.iter().map(|costs| (&costs.days, &costs.months));
+        let all: Vec<_> = if history.bundle.is_some() { of_bundle.collect() } else { of_lines().collect() };
+        for (days, months) in all {
+            for (period, costs) in [(Period::Day, days), (Period::Month, months)] {
+                for &(number, spent) in costs {
+                    self.spent.restore(period, number, spent);
+                }
+            }
+        }
         for (line, name) in self.lines.iter_mut().zip(names) {
             let Some(kept) = history.lines.get(name) else { continue };
             (line.memory.connected_s, line.memory.drops) = (kept.connected_s, kept.drops);

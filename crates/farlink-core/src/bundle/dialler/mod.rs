@@ -21,6 +21,7 @@ mod primary;
 mod progress;
 mod state;
 
+use self::budget::Ledger;
 use self::calendar::Calendar;
 use self::line::Line;
 use self::policy::Policy;
@@ -29,7 +30,7 @@ use crate::origin::{MoveOrigin, OriginShift};
 use crate::rng::Rng;
 use crate::time::Time;
 
-pub use budget::{Budget, Spent};
+pub use budget::{Budget, BundleBudget, Spent};
 pub use config::{DiallerConfig, Limits, LineRules, PrimaryRule, Role};
 pub use events::{BundleEvent, LineEvent};
 pub use operated::{Action, LineStatus, NotATime, OperatedDialler};
@@ -52,6 +53,8 @@ pub struct Dialler {
     told_primary: Option<usize>,
     told_up: bool,
     calendar: Calendar,
+    /// What calls of all lines have cost.
+    spent: Ledger,
     rng: Rng,
     /// Number of calls so far.
     calls: u64,
@@ -86,6 +89,7 @@ impl Dialler {
             told_primary: None,
             told_up: false,
             calendar: Calendar::default(),
+            spent: Ledger::default(),
             rng: Rng::for_component(seed, 0, "dialler"),
             calls: 0,
             ignored: 0,

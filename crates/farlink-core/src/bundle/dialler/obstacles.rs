@@ -1,8 +1,7 @@
 //! Why a line is not dialled although no pause keeps it from it.
 
 use super::Dialler;
-use super::budget::LEAST_S;
-use super::calendar::Period;
+use super::budget::{LEAST_S, period_of};
 use super::config::PrimaryRule;
 use super::state::{CallState, Reaction, Reason};
 use crate::time::Time;
@@ -112,13 +111,5 @@ impl Dialler {
             let Some(index) = next else { return };
             self.dial(index, at, out);
         }
-    }
-}
-
-/// The period whose end gives a budget back.
-pub(super) fn period_of(reason: Reason) -> Period {
-    match reason {
-        Reason::AirtimeMonth | Reason::MoneyMonth => Period::Month,
-        _ => Period::Day,
     }
 }

@@ -216,6 +216,16 @@ impl OperatedDialler {
         Ok((0..self.names.len()).map(|line| self.line_status(line, now)).collect())
     }
 
+    /// What calls of all lines have cost today, and this month.
+    ///
+    /// # Errors
+    /// If the time is none.
+    pub fn bundle_costs(&mut self, now_s: f64) -> Result<(Spent, Spent), NotATime> {
+        let now = self.tick(now_s)?;
+        let Dialler { spent, calendar, .. } = &self.dialler;
+        Ok((spent.day(calendar.day(now)), spent.month(calendar.month(now))))
+    }
+
     /// What is to be kept for the next start, as JSON.
     pub fn history(&self) -> String {
         serde_json::to_string(&self.dialler.history(&self.names, self.latest)).expect("numbers and names are JSON")

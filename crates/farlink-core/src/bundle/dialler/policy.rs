@@ -1,7 +1,7 @@
 //! The rules that a dialler obeys: those of a simulated bundle, or those of one that is operated.
 
 use super::super::calls_config::{CallsConfig, Primary};
-use super::budget::Budget;
+use super::budget::{Budget, BundleBudget};
 use super::config::{DiallerConfig, PrimaryRule, Role};
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
@@ -32,6 +32,9 @@ pub(super) struct Policy {
     pub(super) signal_stale: Time,
     /// None: nothing is forgotten.
     pub(super) half_life_s: Option<f64>,
+    /// Of all lines together.
+    pub(super) budget: BundleBudget,
+    pub(super) shares_budget: bool,
     pub(super) lines: Vec<LinePolicy>,
 }
 
@@ -74,6 +77,8 @@ impl Policy {
             jitter: 0.0,
             signal_stale: Time::NEVER,
             half_life_s: None,
+            budget: BundleBudget::default(),
+            shares_budget: false,
             lines: vec![LinePolicy::default(); lines],
         }
     }
@@ -107,6 +112,8 @@ impl Policy {
             jitter: limits.jitter.get(),
             signal_stale: limits.signal_stale_s.time(),
             half_life_s: Some(limits.half_life_s.get()),
+            budget: config.budget,
+            shares_budget: config.budget.caps().is_limited(),
             lines: config.lines.iter().map(line).collect(),
         }
     }

@@ -34,7 +34,7 @@ impl Dialler {
             CallState::Dropped | CallState::Failed | CallState::Blocked => self.try_dial(index, at, out),
             CallState::Connecting => {
                 out.orders.push(Order::HangUp(index));
-                self.fail(index, at, out);
+                self.end_attempt(index, at, out);
             }
             CallState::Silent => {
                 out.orders.push(Order::HangUp(index));
@@ -43,6 +43,15 @@ impl Dialler {
             // Whether a waiting line is dialled is decided for all of them.
             CallState::Waiting => self.lines[index].until = Time::NEVER,
             CallState::Connected | CallState::Held => {}
+        }
+    }
+
+    /// An attempt has failed. Who answers has no pause: a caller who comes to nothing must not keep the next one out.
+    pub(super) fn end_attempt(&mut self, index: usize, at: Time, out: &mut Reaction) {
+        if self.dials(index) {
+            self.fail(index, at, out);
+        } else {
+            self.enter(index, CallState::Waiting, Reason::Listening, at, Time::NEVER, out);
         }
     }
 

@@ -74,6 +74,14 @@ reasons! {
     MoneyDay = "budget-money-day", "the next day begins";
     /// The money of the month is used up.
     MoneyMonth = "budget-money-month", "the next month begins";
+    /// The airtime of all lines in a day is used up.
+    BundleAirtimeDay = "bundle-budget-airtime-day", "the next day begins, or another call ends";
+    /// The airtime of all lines in a month is used up.
+    BundleAirtimeMonth = "bundle-budget-airtime-month", "the next month begins, or another call ends";
+    /// The money of all lines for a day is used up.
+    BundleMoneyDay = "bundle-budget-money-day", "the next day begins, or another call ends";
+    /// The money of all lines for a month is used up.
+    BundleMoneyMonth = "bundle-budget-money-month", "the next month begins, or another call ends";
     /// Someone holds the line.
     ByHand = "by-hand", "someone releases the line";
     /// The modem dials.
@@ -136,7 +144,7 @@ pub enum Alert {
     Blocked(usize),
     /// A line drops too often.
     Flapping(usize),
-    /// A line has used up its budget.
+    /// A call has ended since the budget of its line, or of all lines, is used up.
     BudgetSpent(usize),
     /// The port of a line is gone.
     PortGone(usize),
