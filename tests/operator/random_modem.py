@@ -13,6 +13,7 @@ PIECES = (
     *(b"\r\n%s\r\n" % words for words in (b"CONNECT", b"CONNECT 19200", b"+CME ERROR: 10", b"CARRIER 9600")),
     *(b"\r\n%s\r\n" % words for words in (b"+CSQ:1", b"+CSQ:099,099", b"+CSQF:3", b"+CREG:002,005", b'+CREG: 1,"00A3","1F"')),
     *(b"\r\n%s\r\n" % words for words in (b"+CPIN: READY", b"+CPIN: SIM PIN", b"+CPIN: SIM PUK", b"+CEER: 16")),
+    *(b"\r\n%s\r\n" % words for words in (b'+CLIP: "5550123",129', b'+CLIP:"+88",145,"",,"x",0', b'+CLIP: "', b"+CLIP: 1,1")),
     *(b"\r\n%s\r\n" % words for words in (b"+CSQ:", b"+CREG:9", b"+CPIN:", b"+CSQ: 99999999999", b"+CREG: 0,,")),
     *(b"%d\r" % code for code in (0, 1, 2, 3, 4, 7, 10, 99)),
     b"AT+CSQ\r", b"ATZ\r", b"ATDT5550123\r", b"\r", b"\n", b"\0", b"+", b"\xff" * 40, b"CONN", b"OK", b"A" * 700,
@@ -60,7 +61,7 @@ def fuzz(inputs: int, seed: int) -> dict[str, int]:
     for number in range(inputs):
         if number % 2000 == 0:
             profile = PROFILES[rng.choice(sorted(PROFILES))]
-            dialogue, is_spent = Dialogue(profile, pin=rng.choice((None, PIN))), False
+            dialogue, is_spent = Dialogue(profile, pin=rng.choice((None, PIN)), asks_callers=rng.random() < 0.5), False
         now += rng.choice((0.0, 0.01, 0.1, 1.0, 5.0, 100.0))
         what = rng.random()
         if what < 0.2:

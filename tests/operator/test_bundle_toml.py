@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -16,10 +17,12 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
+from farlink import _core
 from farlink.errors import OperatorError
 from farlink.operator.config import check, load
-from farlink.operator.config.bundle import BUDGET_KEYS, LIMIT_KEYS, LINE_KEYS, PPP_KEYS, TOP_KEYS
+from farlink.operator.config.bundle import BUDGET_KEYS, BUNDLE_BUDGET_KEYS, LIMIT_KEYS, LINE_KEYS, PPP_KEYS, TOP_KEYS
 from farlink.operator.config.toml_places import places
+from farlink.operator.live.loop import dialler_config, profile_of
 from farlink.operator.pppd import Pppd
 from farlink.operator.pppd import options as pppd_options
 from tests.conftest import ROOT
@@ -152,6 +155,41 @@ MISTAKES = {
     ),
     "more than there are": (("use = 2", "use = 3"), (2, 7), ["use: 3 of 2 lines"]),
     "money without a price": (("airtime_s_per_day = 20000", "money_per_day = 9"), (14, 17), ["money_per_min"]),
+    "unknown rule of the primary": (("use = 2", 'primary = "pases-on"'), (2, 11), ["pases-on", "did you mean 'passes-on'"]),
+    "rank that is none": (("least_signal = 3", "rank = 1.5"), (27, 8), ["line[1].rank: 1.5", "whole number from 0 to 1000"]),
+    "day's limit above the month's": (
+        ("airtime_s_per_day = 20000", "airtime_s_per_day = 20000\nairtime_s_per_month = 10000"),
+        (14, 21),
+        ["budget.airtime_s_per_day: 20000 is more than airtime_s_per_month, 10000", "never reached"],
+    ),
+    "more than all lines may have": (
+        ("[budget]", "[bundle_budget]\nairtime_s_per_day = 10000\n\n[budget]"),
+        (17, 21),
+        ["budget.airtime_s_per_day: 20000 is more than all lines may have, 10000"],
+    ),
+    "more than a day has": (
+        ("[budget]", "[bundle_budget]\nairtime_s_per_day = 200000\n\n[budget]"),
+        (14, 21),
+        ["200000", "a day of 2 lines has 172800"],
+    ),
+    "month's money of all without a price": (
+        ("[budget]", "[bundle_budget]\nmoney_per_month = 100\n\n[budget]"),
+        (14, 19),
+        ["bundle_budget.money_per_month", "no line that dials has a price", "money_per_min"],
+    ),
+    "a line's money without a price": (
+        ("least_signal = 3", "budget = { money_per_day = 3 }"),
+        (27, 28),
+        ["line[1].budget.money_per_day without money_per_min"],
+    ),
+    "unknown key of a line's budget": (
+        ("least_signal = 3", "[line.budget]\nairtime_s_per_dy = 3"),
+        (28, 1),
+        ["line[1].budget.airtime_s_per_dy", "did you mean 'airtime_s_per_day'"],
+    ),
+    "a line's budget that is no table": (("least_signal = 3", "budget = 3"), (27, 10), ["line[1].budget: 3 is not a table"]),
+    "callers of a line that dials": (("least_signal = 3", 'callers = ["1"]'), (27, 11), ["line[1].callers", "takes no calls"]),
+    "callers that are none": (("least_signal = 3", "callers = [1]"), (27, 11), ["line[1].callers", "881600005001"]),
     "echo below a full queue": (
         ('"10.64.64.2"', '"10.64.64.2"\necho_interval_s = 5'),
         (9, 19),
@@ -183,6 +221,62 @@ def test_each_mistake_is_named_with_its_place(bundle, name):
         assert word in said
     assert (line, column) == place
     assert not others
+
+
+ANSWERS = ('number = "00881600005124"', 'role = "answer"')
+LAST = "least_signal = 3"
+MISTAKES_OF_TWO = {
+    "rank that decides nothing": (
+        [("use = 2", 'primary = "none"'), (LAST, "rank = 3")],
+        (27, 8),
+        "line[1].rank: 3 decides nothing, as all lines are used and none is the primary one",
+    ),
+    "price of an answering line": (
+        [ANSWERS, (LAST, "budget = { money_per_min = 1 }")],
+        (27, 28),
+        "line[1].budget.money_per_min: an answering line pays nothing",
+    ),
+    "a modem that does not say who calls": (
+        [('"iridium-9522b"\nnumber = "00881600005124"\nleast_signal = 3', '"hayes"\nrole = "answer"\ncallers = ["1"]')],
+        (27, 11),
+        "line[1].callers: a Hayes-compatible modem does not say who calls",
+    ),
+    "a modem that answers by itself": (
+        [('"iridium-9522b"\nnumber = "00881600005124"\nleast_signal = 3', '"own.toml"\nrole = "answer"\ncallers = ["1"]')],
+        (27, 11),
+        "line[1].callers: a Own answers by itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES_OF_TWO)
+def test_what_is_wrong_only_together_is_named(bundle, tmp_path, name):
+    edits, place, words = MISTAKES_OF_TWO[name]
+    (tmp_path / "own.toml").write_text('title = "Own"\ninit = ["ATS0=1"]\nanswer = "auto"\nnames_callers = true\n')
+
+    assert [(line, column, said.partition(" | ")[0]) for line, column, said in found(bundle(*edits))] == [(*place, words)]
+
+
+def test_ranks_budgets_and_callers_reach_the_dialler(bundle):
+    path = bundle(
+        ("use = 2", 'use = 1\nprimary = "stays-lost"'),
+        ("[budget]", "[bundle_budget]\nairtime_s_per_month = 90000\nmoney_per_day = 40\n\n[budget]\nmoney_per_min = 1.5"),
+        (LAST, "rank = 2\n[line.budget]\nairtime_s_per_month = 50000\nmoney_per_min = 0.5"),
+    )
+    config, _ = load(path)
+    given = dialler_config(config, {line.name: profile_of(line.profile, Path()) for line in config.lines})
+    told = json.loads(given)
+    _core.BundleDialler(given)
+
+    assert (told["use"], told["primary"], [line["rank"] for line in told["lines"]]) == (1, "stays-lost", [0, 2])
+    assert (told["budget"]["airtime_s_per_month"], told["budget"]["money_per_day"]) == (90000, 40)
+    budgets = [{key: value for key, value in line["budget"].items() if value is not None} for line in told["lines"]]
+    assert budgets == [
+        {"airtime_s_per_day": 20000, "money_per_min": 1.5},
+        {"airtime_s_per_day": 20000, "airtime_s_per_month": 50000, "money_per_min": 0.5},
+    ]
+    answering = [("use = 2", "use = 1"), ANSWERS, (LAST, 'callers = ["00881600005001", "camp"]')]
+    assert load(bundle(*answering))[0].lines[1].callers == ("00881600005001", "camp")
 
 
 def test_all_mistakes_are_named_at_once(bundle):
@@ -407,7 +501,10 @@ def test_the_files_of_the_guide_are_right(bundle):
         text = text.replace(f"/dev/serial/by-id/usb-FTDI_{name}-if00-port0", f"PORT{at}")
 
     config, _ = load(bundle(text=text, secrets=secrets))
-
     assert [line.name for line in config.lines] == ["kansas", "iowa"]
-    for key in (*TOP_KEYS, *LINE_KEYS, *PPP_KEYS, *LIMIT_KEYS, *BUDGET_KEYS):
+
+    (ship,) = re.findall(r"^```toml ship.toml\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
+    mistakes = check(bundle(text=ship)).mistakes
+    assert [one.message.rpartition(": ")[2] for one in mistakes] == ["no such file or directory"] * 3
+    for key in (*TOP_KEYS, *LINE_KEYS, *PPP_KEYS, *LIMIT_KEYS, *BUDGET_KEYS, *BUNDLE_BUDGET_KEYS):
         assert f"`{key}`" in guide or f"`[{key}]`" in guide or f"`[[{key}]]`" in guide, key

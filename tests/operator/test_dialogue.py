@@ -40,6 +40,86 @@ def test_the_lines_of_a_profile_are_sent_one_by_one():
     assert found == [ev.Ready()]
 
 
+def answering(result: bytes = OK, name: str = "iridium-9522b") -> Dialogue:
+    """A dialogue whose modem has answered AT+CLIP=1 so."""
+    dialogue = Dialogue(load(name), asks_callers=True)
+    dialogue.start(0.0)
+    found = []
+    while said := dialogue.poll_output():
+        found += dialogue.feed(result if b"CLIP" in said else b"+CPIN: READY\r\n" + OK if b"CPIN" in said else OK, 0.0)
+    assert found == [ev.Ready()]
+    return dialogue
+
+
+def test_ring_waits_for_the_name_of_the_caller():
+    dialogue = answering()
+    assert dialogue.names_callers
+    assert dialogue.feed(b"\r\nRING\r\n", 1.0) == []
+    assert dialogue.feed(b'\r\n+CLIP:"+881600005001",145\r\n', 1.1) == [ev.Ringing("+881600005001", "")]
+    assert dialogue.feed(b"\r\nRING\r\n", 5.0) == [ev.Ringing("+881600005001", "")]
+    # Who calls next is another one.
+    assert dialogue.feed(b"", 15.0) == [ev.RingingEnded()]
+    assert dialogue.feed(b"\r\nRING\r\n", 20.0) == []
+    assert dialogue.feed(b"", dialogue.poll_timeout()) == [ev.Ringing("", "")]
+
+
+def test_a_caller_who_is_not_named_rings_all_the_same():
+    dialogue = answering()
+    dialogue.feed(b"\r\nRING\r\n", 1.0)
+    assert dialogue.poll_timeout() == 3.0
+    assert dialogue.feed(b"", 3.0) == [ev.Ringing("", "")]
+
+
+@pytest.mark.parametrize("result", [b"\r\nERROR\r\n", b""])
+def test_a_modem_that_does_not_name_callers_is_ready_all_the_same(result):
+    dialogue = Dialogue(load("iridium-9522b"), asks_callers=True)
+    dialogue.start(0.0)
+    found, asked = [], 0
+    while said := dialogue.poll_output():
+        asked += b"CLIP" in said
+        found += dialogue.feed(result if b"CLIP" in said else OK, 0.0)
+        if not result and b"CLIP" in said:
+            found += dialogue.feed(b"", dialogue.poll_timeout())
+    assert (found, asked, dialogue.names_callers) == ([ev.Ready()], 1 if result else 3, False)
+    assert dialogue.feed(b"\r\nRING\r\n", 100.0) == [ev.Ringing("", "")]
+
+
+def test_a_call_that_is_taken_rings_no_more_however_long_its_set_up_takes():
+    """Iridium needs 20 s: an end of ringing meanwhile would be taken for a caller who has given up."""
+    dialogue = ready()
+    assert dialogue.feed(b"\r\nRING\r\n", 1.0) == [ev.Ringing()]
+    dialogue.answer(1.1)
+    assert dialogue.feed(b"\r\nRING\r\n", 5.0) == []
+    assert dialogue.feed(b"", 40.0) == []
+    assert dialogue.feed(b"\r\nCONNECT 19200\r\n", 45.0) == [ev.Connected(19200, is_incoming=True)]
+
+
+def test_what_comes_back_of_a_pin_is_not_kept_though_it_is_damaged():
+    dialogue = Dialogue(load("sim7600"), pin=PIN)
+    dialogue.start(0.0)
+    while b"CPIN?" not in (said := dialogue.poll_output()):
+        assert said
+        dialogue.feed(OK, 0.0)
+    assert dialogue.feed(b"\r\n+CPIN: SIM PIN\r\n" + OK, 0.0) == [ev.PinNeeded()]
+    dialogue.enter_pin(0.0)
+    echo = dialogue.poll_output()
+    assert PIN.encode() in echo
+    found = dialogue.feed(echo.replace(PIN[-1:].encode(), b"\xff") + b"\r\nERROR\r\n", 0.1)
+    assert [type(event) for event in found] == [ev.PinTried, ev.Failed]
+    assert PIN[:2].encode() not in found[1].tail
+    assert b"SIM PIN" in found[1].tail
+
+
+def test_a_line_that_dials_does_not_ask_who_calls():
+    dialogue = Dialogue(load("iridium-9522b"))
+    dialogue.start(0.0)
+    sent = []
+    while said := dialogue.poll_output():
+        sent.append(said)
+        dialogue.feed(OK, 0.0)
+    assert b"AT+CLIP=1\r" not in sent
+
+
 def test_a_silent_modem_is_asked_three_times_and_then_fails():
     dialogue = Dialogue(load("hayes"))
     dialogue.start(0.0)

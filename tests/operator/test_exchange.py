@@ -47,6 +47,27 @@ def test_data_of_a_call_are_equal_both_ways_and_take_the_time_of_the_line(profil
     assert last - begin == pytest.approx(10.5, abs=0.2)
 
 
+@pytest.mark.parametrize(
+    ("profile", "caller", "said"),
+    [
+        ("iridium-9522b", {}, ev.Ringing("100", "")),
+        ("sim7600", {}, ev.Ringing("100", "")),
+        ("sim7600", {"hides_number": True}, ev.Ringing("", "")),
+        ("hayes", {}, ev.Ringing("", "")),
+    ],
+)
+def test_who_is_called_learns_who_calls(profile, caller, said):
+    made = World({"modem": [{**PAIR[0], **caller}, PAIR[1]], "profile": profile}, asks_callers=True)
+    made.start()
+    made.note("a", made.dialogues["a"].dial("200", made.now))
+    begin = made.now
+    made.run(9.0)
+
+    assert made.seen("b", ev.Ringing) == [said] * 3, "with each RING"
+    first = next(at for at, name, event in made.events if name == "b" and isinstance(event, ev.Ringing))
+    assert first - begin < 0.1, "the name comes right behind RING"
+
+
 def test_the_caller_is_answered_by_s0():
     made = world()
     made.dialogues["b"].ask("ATS0=2", made.now)

@@ -14,11 +14,11 @@ from farlink.operator.bank.exchange import Exchange
 class World:
     """A bank of `table`, and a dialogue at each of its modems."""
 
-    def __init__(self, table: dict[str, Any], *, pin: str | None = None) -> None:
+    def __init__(self, table: dict[str, Any], *, pin: str | None = None, asks_callers: bool = False) -> None:
         config = config_of(table, where="test")
         self.exchange = Exchange(config)
         self.now = 0.0
-        self.dialogues = {one.name: Dialogue(one.profile, pin=pin) for one in config.modems}
+        self.dialogues = {one.name: Dialogue(one.profile, pin=pin, asks_callers=asks_callers) for one in config.modems}
         self.events: list[tuple[float, str, ev.Event]] = []
         # Data for the call, as pppd would write them.
         self.data: dict[str, bytes] = {}

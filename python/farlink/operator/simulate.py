@@ -119,7 +119,7 @@ class _Field:
         self._calls = calls
         self._random = random.Random(seed)
         self._lines = {line.name: LineDays(line.name) for line in bundle.lines}
-        self._prices = {line.name: (bundle.budget.money_per_min or 0.0) / 60 for line in bundle.lines}
+        self._prices = {line.name: (bundle.budget_of(line).money_per_min or 0.0) / 60 for line in bundle.lines}
         self._wanted = min(bundle.use, sum(line.role == "dial" for line in bundle.lines))
         self._now_s = 0.0
         # When, a number that tells apart what is at the same time, event, line, call.

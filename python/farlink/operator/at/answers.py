@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from farlink.untrusted import printable
+
 REGISTRATIONS = {
     0: "not registered",
     1: "registered",
@@ -19,6 +21,9 @@ _CREG = re.compile(r"\+CREG: *(\d{1,3})(?: *, *([^,]*))?(?:,.*)?")
 _CSQ = re.compile(r"\+CSQF?: *(\d{1,3})(?: *, *\d{1,3})?")
 _CPIN = re.compile(r"\+CPIN: *([A-Z0-9 -]{1,24})")
 _CEER = re.compile(r"\+CEER: *(.*)")
+# Number, type, subaddress with its type, name in the telephone book (3GPP TS 27.007, section 7.6); of Iridium the first two.
+_CLIP = re.compile(r'\+CLIP: *"([^"]*)" *(?:,[^,]*)?(?:,[^,]*)?(?:,[^,]*)?(?:, *"([^"]*)")?.*')
+_CALLER = re.compile(r"\+?[0-9*#]{1,31}")
 
 
 def registration_of(line: str) -> int | None:
@@ -72,6 +77,21 @@ def pin_of(line: str) -> str | None:
     """What a SIM waits for, of a line of ``+CPIN``: ``READY``, ``SIM PIN``, ``SIM PUK``; None of another line."""
     found = _CPIN.fullmatch(line)
     return found[1].strip() if found else None
+
+
+def caller_of(line: str) -> tuple[str, str] | None:
+    """Number and name of who calls, of a line of ``+CLIP``; each is empty if it is not told. None of another line.
+
+    Examples
+    --------
+    >>> caller_of('+CLIP:"+881600005001",145'), caller_of('+CLIP: "5550123",129,"",0,"glacier",0'), caller_of('+CLIP: "",128')
+    (('+881600005001', ''), ('5550123', 'glacier'), ('', ''))
+    """
+    found = _CLIP.fullmatch(line)
+    if found is None:
+        return None
+    number = found[1] if _CALLER.fullmatch(found[1]) else ""
+    return number, printable(found[2] or "", 40)
 
 
 def cause_of(line: str) -> str:

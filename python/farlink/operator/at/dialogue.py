@@ -14,7 +14,15 @@ from typing import Literal
 
 from farlink.errors import ArgumentError
 from farlink.operator.at import events as ev
-from farlink.operator.at.answers import REGISTRATIONS, cause_of, is_registered, pin_of, registration_of, signal_of
+from farlink.operator.at.answers import (
+    REGISTRATIONS,
+    caller_of,
+    cause_of,
+    is_registered,
+    pin_of,
+    registration_of,
+    signal_of,
+)
 from farlink.operator.at.lines import Lines, Tail
 from farlink.operator.at.profiles import SCALES, Profile
 from farlink.operator.at.results import Final, final_of
@@ -31,6 +39,8 @@ _GUARD_S = 1.0
 _DTR_S = 1.5
 # Modems ring every 3 to 6 s.
 _RING_LAPSE_S = 10.0
+# +CLIP comes right behind RING, or not at all.
+_CALLER_LIMIT_S = 2.0
 _ANSWER_LIMIT_S = 90.0
 _NO_CARRIER = b"\r\nNO CARRIER\r\n"
 _MOST_ANSWER_LINES = 64
@@ -50,7 +60,7 @@ class State(Enum):
     FAILED = "failed"
 
 
-_Purpose = Literal["init", "pin?", "pin", "creg", "csq", "dial", "answer", "escape", "hang up", "cause", "ask"]
+_Purpose = Literal["init", "pin?", "pin", "clip", "creg", "csq", "dial", "answer", "escape", "hang up", "cause", "ask"]
 
 
 @dataclass
@@ -80,6 +90,8 @@ class Dialogue:
         Of its SIM. `PinNeeded` asks whether it may be tried; it is not tried again after anything but OK.
     is_pin_spent
         Whether the SIM has refused this PIN before. Three wrong ones lock it.
+    asks_callers
+        Whether the modem is to say who calls, if its profile knows how. A modem that refuses is ready all the same.
 
     Raises
     ------
@@ -103,7 +115,9 @@ class Dialogue:
     [Connected(speed_bps=9600, is_incoming=False), Data(content=b'~data')]
     """
 
-    def __init__(self, profile: Profile, *, pin: str | None = None, is_pin_spent: bool = False) -> None:
+    def __init__(
+        self, profile: Profile, *, pin: str | None = None, is_pin_spent: bool = False, asks_callers: bool = False
+    ) -> None:
         if pin is not None and not _PIN.fullmatch(pin):
             raise ArgumentError("the PIN of a SIM has 4 to 8 digits; the given one has not", "correct it in the secrets file")
         self._profile = profile
@@ -125,6 +139,15 @@ class Dialogue:
         self._swallows_lf = False
         self._is_registered = False
         self._ends_online = False
+        self._asks_callers = asks_callers and profile.names_callers
+        self._is_clip_asked = self._names_callers = False
+        self._caller: tuple[str, str] | None = None
+        self._caller_at: float | None = None
+
+    @property
+    def names_callers(self) -> bool:
+        """Whether the modem says who calls."""
+        return self._names_callers
 
     @property
     def state(self) -> State:
@@ -198,6 +221,8 @@ class Dialogue:
         """Take a call. Ends in `Connected` or `DialFailed`."""
         self._expect(State.READY)
         self._room()
+        # A call that is being taken rings no more, however long its set-up takes.
+        self._stop_ringing()
         self._state = State.ANSWERING
         self._queue.append(_Command("ATA", "answer", _ANSWER_LIMIT_S))
         self._next(now)
@@ -220,7 +245,7 @@ class Dialogue:
 
     def poll_timeout(self) -> float | None:
         """When `feed` has to be called at the latest; None if it may wait for bytes."""
-        times = (self._deadline, self._send_at, self._ring_at, self._drop_at)
+        times = (self._deadline, self._send_at, self._ring_at, self._caller_at, self._drop_at)
         return min((time for time in times if time is not None), default=None)
 
     def feed(self, data: bytes, now: float) -> list[ev.Event]:
@@ -233,7 +258,9 @@ class Dialogue:
                 break
             byte = data[at]
             at += 1
-            self._tail.add(bytes((byte,)))
+            if self._current is None or self._current.purpose != "pin":
+                # What comes back of a PIN may be damaged, so that it cannot be recognised and hidden.
+                self._tail.add(bytes((byte,)))
             line = self._lines.take(byte)
             if line is not None:
                 found += self._take_line(line, now)
@@ -257,7 +284,7 @@ class Dialogue:
         final = final_of(line, takes_numbers=takes_numbers)
         if final is not None:
             return self._take_final(final, now)
-        told = self._told(line)
+        told = self._told(line, now)
         if told is not None:
             return told
         if command is not None and command.purpose not in ("dial", "answer", "hang up", "escape"):
@@ -266,20 +293,31 @@ class Dialogue:
             return []
         return [ev.Unknown(self._clean(line)[:200])]
 
-    def _told(self, line: str) -> list[ev.Event] | None:
+    def _told(self, line: str, now: float) -> list[ev.Event] | None:
         """Events of a line that modems also send unasked."""
         state = registration_of(line)
         if state is not None:
             self._is_registered = is_registered(state)
             return [ev.Registration(state, REGISTRATIONS[state], self._is_registered)]
+        caller = caller_of(line)
+        if caller is not None:
+            is_awaited = self._caller_at is not None
+            self._caller, self._caller_at, self._ring_at = caller, None, now + _RING_LAPSE_S
+            return [ev.Ringing(*caller)] if is_awaited else []
         is_signal, level = signal_of(line, SCALES[self._profile.signal])
         return [ev.Signal(level)] if is_signal else None
 
     def _take_final(self, final: Final, now: float) -> list[ev.Event]:
         command = self._current
+        if final.words == "RING" and self._state is State.ANSWERING:
+            return []
         if final.words == "RING":
             self._ring_at = now + _RING_LAPSE_S
-            return [ev.Ringing()]
+            if self._names_callers and self._caller is None and self._caller_at is None:
+                self._caller_at = now + _CALLER_LIMIT_S
+                return []
+            self._caller_at, self._caller = None, self._caller or ("", "")
+            return [ev.Ringing(*self._caller)]
         if final.words == "CONNECT":
             return self._connected(final, now)
         if command is None:
@@ -302,12 +340,14 @@ class Dialogue:
             return self._end_call(now, is_online=True) if is_new else []
         is_incoming = self._state is not State.DIALLING
         self._forget()
-        self._state, self._ring_at, self._last_data = State.ONLINE, None, b""
+        self._stop_ringing()
+        self._state, self._last_data = State.ONLINE, b""
         return [ev.Connected(final.speed_bps, is_incoming)]
 
     def _dial_failed(self, result: str, now: float) -> list[ev.Event]:
         self._forget()
-        self._state, self._ring_at = State.READY, None
+        self._stop_ringing()
+        self._state = State.READY
         self._ask_cause()
         self._next(now)
         return [ev.DialFailed(result)]
@@ -356,6 +396,9 @@ class Dialogue:
                     said = "the SIM has refused its PIN, which is not tried again"
                     return [ev.PinTried("refused"), *self._failed(said)]
                 return [ev.PinTried("accepted"), *self._started()]
+            case "clip":
+                self._names_callers = is_ok
+                return self._started()
             case "creg":
                 return self._after_creg(is_ok)
             case "csq":
@@ -374,6 +417,11 @@ class Dialogue:
     def _started(self) -> list[ev.Event]:
         """Ready, once the last line of the start has been answered."""
         if any(one.purpose in ("init", "pin?", "pin") for one in self._queue):
+            return []
+        if self._asks_callers and not self._is_clip_asked:
+            # Behind the PIN: a locked SIM refuses it.
+            self._is_clip_asked = True
+            self._queue.append(_Command("AT+CLIP=1", "clip", self._profile.command_limit_s, tries=_TRIES))
             return []
         self._state = State.READY
         return [ev.Ready()]
@@ -409,8 +457,11 @@ class Dialogue:
         found: list[ev.Event] = []
         if self._drop_at is not None and now >= self._drop_at:
             found += self._dropped("NO CARRIER", now)
+        if self._caller_at is not None and now >= self._caller_at:
+            self._caller, self._caller_at = ("", ""), None
+            found.append(ev.Ringing())
         if self._ring_at is not None and now >= self._ring_at:
-            self._ring_at = None
+            self._stop_ringing()
             found.append(ev.RingingEnded())
         if self._deadline is not None and now >= self._deadline:
             found += self._timed_out(now)
@@ -434,6 +485,8 @@ class Dialogue:
             found = [ev.PinTried("unanswered"), *self._failed(said)]
         elif command.purpose in ("init", "pin?"):
             found = self._failed(f"{command.text} was not answered within {command.limit_s:g} s, {_TRIES} times")
+        elif command.purpose == "clip":
+            found = self._started()
         elif command.purpose in ("creg", "csq"):
             found = [ev.Signal(None)]
         elif command.purpose == "hang up":
@@ -477,7 +530,11 @@ class Dialogue:
         self._forget()
         self._output.clear()
         self._lines.clear()
-        self._ring_at, self._is_registered, self._swallows_lf = None, False, False
+        self._stop_ringing()
+        self._is_registered = self._swallows_lf = self._is_clip_asked = self._names_callers = False
+
+    def _stop_ringing(self) -> None:
+        self._ring_at = self._caller = self._caller_at = None
 
     def _room(self) -> None:
         if len(self._queue) >= _MOST_QUEUE:

@@ -63,7 +63,10 @@ class DialFailed:
 
 @dataclass(frozen=True)
 class Ringing:
-    """Someone calls; comes again with each RING."""
+    """Someone calls; comes again with each RING. Number and name are those of ``+CLIP``, empty if nobody tells them."""
+
+    number: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from farlink.errors import OperatorError
 from farlink.near_names import instead
 from farlink.operator.at.profiles import SCALES, Profile, load
 from farlink.operator.bank.drops import recorded
-from farlink.operator.tables import Key, Mistake, mistakes_of, name_of, number, read_tables, refuse, text, whole
+from farlink.operator.tables import Key, Mistake, mistakes_of, name_of, number, read_tables, refuse, switch, text, whole
 
 MOST_MODEMS = 64
 # Of a direction of a call.
@@ -34,7 +34,10 @@ ACTIONS = {
 
 @dataclass(frozen=True)
 class ModemConfig:
-    """One modem: name, number, profile, signal at the start (the best if -1), PIN of its SIM, how calls that it dials drop."""
+    """One modem: name, number, profile, signal at the start (the best if -1), PIN of its SIM, how calls that it dials drop.
+
+    Whoever is called by a modem that hides its number is not told it.
+    """
 
     name: str
     number: str
@@ -43,6 +46,7 @@ class ModemConfig:
     pin: str = ""
     mean_up_s: float = math.inf
     recorded_s: tuple[float, ...] = ()
+    hides_number: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ _MODEM_KEYS: Mapping[str, Key] = {
     "name": text(lambda name: bool(_NAME.fullmatch(name)), "a name of letters, digits, dots and dashes", is_needed=True),
     "number": text(lambda digits: bool(_NUMBER.fullmatch(digits)), "a text of 1 to 20 digits"),
     "signal": whole(0, 31),
+    "hides_number": switch(),
     **_KIND_KEYS,
     **_DROP_KEYS,
 }
@@ -253,6 +258,7 @@ def _modems(table: Mapping[str, Any], rows: list[dict[str, Any]], found: list[Mi
                 own.get("pin", ""),
                 own.get("mean_up_s", math.inf),
                 recorded_s,
+                row.get("hides_number", False),
             )
         )
     return modems

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from farlink.operator.at.profiles import SCALES
-from farlink.operator.bank.config import BankConfig, Scripted
+from farlink.operator.bank.config import BankConfig, ModemConfig, Scripted
 from farlink.operator.bank.drops import Drops
 from farlink.operator.bank.modem import Modem, Phase
 from farlink.operator.bank.pace import Pace
@@ -48,6 +48,10 @@ class _Call:
         return self.ends[1] if modem is self.ends[0] else self.ends[0]
 
 
+def _modem_of(config: ModemConfig) -> Modem:
+    return Modem(config.name, config.number, config.profile, config.pin, config.signal, hides_number=config.hides_number)
+
+
 class Exchange:
     """Modems that call each other.
 
@@ -62,7 +66,7 @@ class Exchange:
     def __init__(self, config: BankConfig, tell: Callable[[float, str], None] | None = None) -> None:
         self._config = config
         self._listener = tell
-        self.modems = {one.name: Modem(one.name, one.number, one.profile, one.pin, one.signal) for one in config.modems}
+        self.modems = {one.name: _modem_of(one) for one in config.modems}
         self._by_number = {modem.number: modem for modem in self.modems.values()}
         # One stream a modem, so that the calls of one do not change those of another.
         self._drops = {
@@ -205,7 +209,7 @@ class Exchange:
         elif attempt.rings_at is not None and now >= attempt.rings_at and called is not None:
             attempt.rings_at, attempt.rings = now + _RING_EVERY_S, attempt.rings + 1
             called.is_ringing = True
-            called.result("RING")
+            called.ring(attempt.caller)
             if called.has_dtr and 0 < called.rings_to_answer <= attempt.rings:
                 called.phase = Phase.ANSWERING
                 self._answer(attempt, now)

@@ -48,6 +48,8 @@ class Modem:
         It does not answer, neither AT nor calls; a call that is up goes on.
     is_deaf
         Its calls stay up and carry nothing, either way.
+    hides_number
+        Whoever it calls is not told its number.
     has_dtr
         Whether somebody has its terminal open; without it the modem takes no call by itself.
     """
@@ -60,6 +62,7 @@ class Modem:
     is_busy: bool = False
     is_silent: bool = False
     is_deaf: bool = False
+    hides_number: bool = False
     has_dtr: bool = True
     phase: Phase = Phase.COMMAND
     cause: str = "0"
@@ -83,7 +86,7 @@ class Modem:
 
     def _defaults(self) -> None:
         self._echoes, self._is_verbose, self._is_quiet, self._x_level = True, True, False, 4
-        self.rings_to_answer = 0
+        self.rings_to_answer, self._names_callers = 0, False
 
     @property
     def poll_timeout(self) -> float | None:
@@ -128,6 +131,14 @@ class Modem:
             return
         text, code = shown(words, x_level=self._x_level, speed_bps=self.profile.speed_bps)
         self.output += f"\r\n{text}\r\n".encode() if self._is_verbose else f"{code}\r".encode()
+
+    def ring(self, caller: Modem) -> None:
+        """Send RING, and who calls if that was asked for."""
+        self.result("RING")
+        if self._names_callers:
+            space = "" if self.profile.signal == "bars" else " "
+            number, kind = ("", 128) if caller.hides_number else (caller.number, 129)
+            self.say(f'+CLIP:{space}"{number}",{kind}')
 
     def say(self, line: str) -> None:
         """Send a line that is no result."""
@@ -257,6 +268,8 @@ class Modem:
                 self.say(f"+CEER: {self.cause}")
             case "+CGSN" | "+GSN":
                 self.say(f"{int(re.sub('[^0-9]', '', self.number) or 0) % 10**15:015}")
+            case "+CLIP=0" | "+CLIP=1" if profile.names_callers:
+                self._names_callers = command.endswith("1")
             case _ if command.startswith("+CPIN=") and profile.has_sim:
                 return self._try_pin(command.removeprefix("+CPIN=").strip('"'))
             case _:

@@ -89,11 +89,23 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """What calls may cost in a day; None for no limit."""
+    """What calls of a line may cost in a day and in a month, and what a minute that it has dialled costs; None for no limit."""
 
     airtime_s_per_day: float | None = None
+    airtime_s_per_month: float | None = None
     money_per_min: float | None = None
     money_per_day: float | None = None
+    money_per_month: float | None = None
+
+
+@dataclass(frozen=True)
+class BundleBudget:
+    """What calls of all lines together may cost; None for no limit."""
+
+    airtime_s_per_day: float | None = None
+    airtime_s_per_month: float | None = None
+    money_per_day: float | None = None
+    money_per_month: float | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,12 @@ class Line:
         Number of its SIM; empty if it has none or shares none.
     least_signal
         Below it nothing is dialled; None for the profile's.
+    rank
+        Lines of a lower rank are preferred, whatever their history.
+    callers
+        Numbers or names of those whose calls it answers; all calls if there are none.
+    budget
+        Of its calls; None for the one that all lines have.
     kind
         ``at``.
     """
@@ -130,6 +148,9 @@ class Line:
     rate_bps: float = 2400.0
     sim: str = ""
     least_signal: int | None = None
+    rank: int = 0
+    callers: tuple[str, ...] = ()
+    budget: Budget | None = None
     kind: str = "at"
 
 
@@ -145,6 +166,12 @@ class Bundle:
         Its lines, the first that which is tried first while none has a history.
     use
         How many of them are used at a time.
+    primary
+        Which line is the primary one, and what happens when it drops: one of `PRIMARY_RULES`.
+    budget
+        Of each line that has none of its own.
+    bundle_budget
+        Of all lines together.
     user
         Name for the peer's authentication; none is done if it is empty.
     secrets
@@ -162,6 +189,7 @@ class Bundle:
     name: str
     lines: tuple[Line, ...]
     use: int
+    primary: str = "passes-on"
     user: str = ""
     secrets: Path | None = None
     journal: Path = Path("bundle.journal")
@@ -171,7 +199,19 @@ class Bundle:
     ppp: Ppp = field(default_factory=Ppp)
     limits: Limits = field(default_factory=Limits)
     budget: Budget = field(default_factory=Budget)
+    bundle_budget: BundleBudget = field(default_factory=BundleBudget)
 
+    def budget_of(self, line: Line) -> Budget:
+        """The budget of a line."""
+        return self.budget if line.budget is None else line.budget
+
+
+PRIMARY_RULES = {
+    "passes-on": "the best line that is up is the primary one",
+    "none": "there is none",
+    "ends-bundle": "the primary line is dialled first; if it drops, all lines do",
+    "stays-lost": "the primary line is dialled first; if it drops, it is not dialled while other lines are up",
+}
 
 PRESETS: dict[str, dict[str, dict[str, object]]] = {
     "farlink": {},
@@ -207,12 +247,18 @@ def _is_one_line(value: str) -> bool:
     return 0 < len(value) <= 255 and value.isprintable()
 
 
+def _is_caller(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 40 and value.isprintable()
+
+
 _PATH = "a path"
+_TABLE = Key(lambda value: isinstance(value, dict), "a table")
 
 TOP_KEYS: dict[str, Key] = {
     "name": text(lambda value: bool(_NAME.fullmatch(value)), _NAME_RULE, is_needed=True),
     "preset": name_of(PRESETS),
     "use": whole(1, 64),
+    "primary": name_of(PRIMARY_RULES),
     "user": text(
         lambda value: bool(re.fullmatch(r"[!-~]{1,64}", value)) and not set(value) & set("\"'\\#"),
         "a name without spaces, quotes, '\\' and '#'",
@@ -222,9 +268,10 @@ TOP_KEYS: dict[str, Key] = {
     "back_end": name_of(("pppd", "stand-in")),
     "hook": text(_is_one_line, _PATH),
     "keep_days": number(1, 36600),
-    "ppp": Key(lambda value: isinstance(value, dict), "a table"),
-    "limits": Key(lambda value: isinstance(value, dict), "a table"),
-    "budget": Key(lambda value: isinstance(value, dict), "a table"),
+    "ppp": _TABLE,
+    "limits": _TABLE,
+    "budget": _TABLE,
+    "bundle_budget": _TABLE,
     "line": Key(
         lambda value: isinstance(value, list) and 1 <= len(value) <= 64 and all(isinstance(row, dict) for row in value),
         "1 to 64 tables [[line]]",
@@ -249,6 +296,12 @@ LINE_KEYS: dict[str, Key] = {
     "rate_bps": number(300, 4e6),
     "sim": text(lambda value: bool(re.fullmatch("[0-9]{6,22}", value)), "the digits of a SIM's number (ICCID)"),
     "least_signal": whole(0, 31),
+    "rank": whole(0, 1000),
+    "callers": Key(
+        lambda value: isinstance(value, list) and 1 <= len(value) <= 100 and all(map(_is_caller, value)),
+        'a list of 1 to 100 numbers or names, such as ["881600005001"]',
+    ),
+    "budget": _TABLE,
 }
 
 PPP_KEYS: dict[str, Key] = {
@@ -282,6 +335,15 @@ LIMIT_KEYS: dict[str, Key] = {
 
 BUDGET_KEYS: dict[str, Key] = {
     "airtime_s_per_day": number(1, 86400),
+    "airtime_s_per_month": number(1, 31 * 86400),
     "money_per_min": number(0, 1e6),
     "money_per_day": number(0, 1e9),
+    "money_per_month": number(0, 1e9),
+}
+
+BUNDLE_BUDGET_KEYS: dict[str, Key] = {
+    "airtime_s_per_day": number(1, 64 * 86400),
+    "airtime_s_per_month": number(1, 64 * 31 * 86400),
+    "money_per_day": number(0, 1e9),
+    "money_per_month": number(0, 1e9),
 }

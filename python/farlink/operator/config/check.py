@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from farlink.errors import OperatorError
-from farlink.operator.config import rules, secrets_file
+from farlink.operator.config import budget_rules, rules, secrets_file
 from farlink.operator.config.bundle import (
     BUDGET_KEYS,
+    BUNDLE_BUDGET_KEYS,
     LIMIT_KEYS,
     LINE_KEYS,
     PPP_KEYS,
@@ -19,6 +20,7 @@ from farlink.operator.config.bundle import (
     TOP_KEYS,
     Budget,
     Bundle,
+    BundleBudget,
     Limits,
     Line,
     Ppp,
@@ -129,13 +131,21 @@ class _Check:
         preset = PRESETS[top.get("preset", "farlink")]
         parts = {
             name: {**preset.get(name, {}), **self._valid(top.get(name, {}), keys, (name,))}
-            for name, keys in (("ppp", PPP_KEYS), ("limits", LIMIT_KEYS), ("budget", BUDGET_KEYS))
+            for name, keys in (
+                ("ppp", PPP_KEYS),
+                ("limits", LIMIT_KEYS),
+                ("budget", BUDGET_KEYS),
+                ("bundle_budget", BUNDLE_BUDGET_KEYS),
+            )
         }
         ppp, limits, budget = Ppp(**parts["ppp"]), Limits(**parts["limits"]), Budget(**parts["budget"])
         rows = [self._valid(row, LINE_KEYS, ("line", at)) for at, row in enumerate(top.get("line", []))]
+        own = [self._valid(row.get("budget", {}), BUDGET_KEYS, ("line", at, "budget")) for at, row in enumerate(rows)]
         self._break(rules.of_ppp(ppp, rows))
         if rows:
-            self._break(rules.of_limits(limits, budget, top.get("use"), len(rows)))
+            self._break(rules.of_limits(limits, top.get("use"), len(rows)))
+            self._break(rules.of_primary(top.get("primary", "passes-on"), top.get("use", len(rows)), rows))
+            self._break(budget_rules.of_budgets(parts["budget"], own, parts["bundle_budget"], rows))
         if "hook" in top:
             self._break(rules.of_hook(self._path.parent / top["hook"]))
         self._break(rules.of_lines(rows, top.get("line", []), self._path.parent, needs_ports=self._needs_ports))
@@ -144,8 +154,9 @@ class _Check:
             return Checked(tuple(sorted(set(self._found))), None, secrets)
         bundle = Bundle(
             name=top["name"],
-            lines=tuple(Line(**row) for row in rows),
+            lines=tuple(self._line(row, {**parts["budget"], **mine}) for row, mine in zip(rows, own, strict=True)),
             use=top.get("use", len(rows)),
+            primary=top.get("primary", "passes-on"),
             user=top.get("user", ""),
             secrets=self._path.parent / top["secrets"] if "secrets" in top else None,
             journal=self._path.parent / top.get("journal", f"{top['name']}.journal"),
@@ -155,12 +166,17 @@ class _Check:
             ppp=ppp,
             limits=limits,
             budget=budget,
+            bundle_budget=BundleBudget(**parts["bundle_budget"]),
         )
         return Checked((), bundle, secrets)
 
+    def _line(self, row: dict[str, Any], budget: dict[str, Any]) -> Line:
+        callers = tuple(row.get("callers", ()))
+        return Line(**{**row, "callers": callers, "budget": Budget(**budget) if "budget" in row else None})
+
     def _valid(self, table: Mapping[str, Any], keys: Mapping[str, Key], path: KeyPath) -> dict[str, Any]:
         """The valid values of a table; mistakes of the others are noted."""
-        shown = "".join(f"[{part}]" if isinstance(part, int) else f"{part}" for part in path)
+        shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
         for one in mistakes_of(table, keys, inside=f"{shown}." if shown else ""):
             at = (*path, one.key)
             place = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from farlink.errors import OperatorError
 from farlink.operator.at import profiles
-from farlink.operator.config.bundle import Budget, Limits, Ppp
+from farlink.operator.config.bundle import Limits, Ppp
 from farlink.operator.config.toml_places import Path as KeyPath
 from farlink.untrusted import printable
 
@@ -59,7 +59,7 @@ def of_ppp(ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
         yield Broken(("ppp", "remote"), f"ppp.remote: {ppp.remote} is that of the own end, too", "give the far end another")
 
 
-def of_limits(limits: Limits, budget: Budget, use: int | None, lines: int) -> Iterator[Broken]:
+def of_limits(limits: Limits, use: int | None, lines: int) -> Iterator[Broken]:
     """Limits that contradict."""
     if limits.failed_s > limits.longest_failed_s:
         message = f"limits.longest_failed_s: {limits.longest_failed_s:g} is less than failed_s, {limits.failed_s:g}"
@@ -76,9 +76,15 @@ def of_limits(limits: Limits, budget: Budget, use: int | None, lines: int) -> It
         )
     if use is not None and use > lines:
         yield Broken(("use",), f"use: {use} of {lines} lines", f"give 1 to {lines}")
-    if budget.money_per_day is not None and budget.money_per_min is None:
-        message = "budget.money_per_day without money_per_min"
-        yield Broken(("budget", "money_per_day"), message, "say what a minute costs, or limit airtime_s_per_day")
+
+
+def of_primary(rule: str, use: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
+    """Ranks that decide nothing."""
+    ranks = [row.get("rank", 0) for row in rows]
+    if rule == "none" and use >= len(rows) and len(set(ranks)) > 1:
+        at = next(at for at, row in enumerate(rows) if row.get("rank", 0) != 0)
+        message = f"line[{at}].rank: {ranks[at]} decides nothing, as all lines are used and none is the primary one"
+        yield Broken(("line", at, "rank"), message, "give use fewer lines, or another rule for primary, or leave the rank out")
 
 
 def of_hook(hook: Path) -> Iterator[Broken]:
@@ -117,6 +123,10 @@ def _role(row: Mapping[str, Any], given: Mapping[str, Any], at: int) -> Iterator
     if row.get("role", "dial") == "dial":
         if "number" not in given:
             yield Broken(("line", at), f"line[{at}].number is missing", 'give what it dials, or role = "answer"')
+        if row.get("callers"):
+            yield Broken(
+                ("line", at, "callers"), f"line[{at}].callers: a line that dials takes no calls", "leave the callers out"
+            )
     elif row.get("number"):
         yield Broken(("line", at, "number"), f"line[{at}].number: an answering line dials nothing", "leave the number out")
 
@@ -128,6 +138,11 @@ def _profile(row: Mapping[str, Any], at: int, folder: Path) -> Iterator[Broken]:
     except OperatorError as error:
         yield Broken(("line", at, "profile"), f"line[{at}].profile: {error.message}", error.remedy)
         return
+    if row.get("callers") and (profile.answer == "auto" or not profile.names_callers):
+        why = "answers by itself" if profile.names_callers else "does not say who calls"
+        message = f"line[{at}].callers: a {profile.title} {why}"
+        remedy = 'leave the callers out, or give a profile with names_callers = true and answer = "ata"'
+        yield Broken(("line", at, "callers"), message, remedy)
     most = profiles.SCALES[profile.signal]
     if row.get("least_signal", 0) > most:
         message = f"line[{at}].least_signal: {row['least_signal']}, and a {profile.title} says 0 to {most}"

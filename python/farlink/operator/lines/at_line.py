@@ -19,6 +19,7 @@ from farlink.operator.at import events as ev
 from farlink.operator.at.profiles import SCALES
 from farlink.operator.backend.link import BackEnd, Carried, Down, Link, Probe, Said, Up
 from farlink.operator.config.bundle import Line as LineConfig
+from farlink.operator.lines import callers
 from farlink.operator.lines.line import Pins, Report
 from farlink.operator.lines.port import Port
 
@@ -176,7 +177,9 @@ class AtLine:
     async def _session(self, port: Port) -> None:
         """From the first line of the profile to the end of a call, or of the port."""
         may_try = self._pin is not None and self._pins.may_try(self.name)
-        dialogue = self._dialogue = Dialogue(self._profile, pin=self._pin, is_pin_spent=not may_try)
+        dialogue = self._dialogue = Dialogue(
+            self._profile, pin=self._pin, is_pin_spent=not may_try, asks_callers=self._config.role == "answer"
+        )
         self._is_open, self._is_over, self._is_link_up, self._call = True, False, False, None
         self._signal_at = self._retry_at = None
         self._is_ringing, self._said = False, []
@@ -202,7 +205,10 @@ class AtLine:
                     self._over("no carrier")
 
     async def _wait(self, dialogue: Dialogue) -> None:
-        times = [dialogue.poll_timeout(), self._signal_at, self._retry_at]
+        times = [dialogue.poll_timeout(), self._retry_at]
+        if dialogue.state is State.READY:
+            # Amid a dial no signal is asked for: a time that is over would keep the line awake.
+            times.append(self._signal_at)
         if self._order is not None and self._order[0] == "start-link":
             times.append(self._start_at)
         if self._link is not None:
@@ -226,10 +232,10 @@ class AtLine:
             case ev.Signal(level):
                 took_s = now - self._asked_at
                 self._report("signal", level=level, took_s=took_s)
-            case ev.Ringing():
+            case ev.Ringing(number, name):
                 if not self._is_ringing:
                     self._is_ringing = True
-                    self._report("ring")
+                    self._rings(number, name)
             case ev.RingingEnded():
                 self._is_ringing = False
                 self._report("ring-ended")
@@ -262,6 +268,16 @@ class AtLine:
                 if lines:
                     self._report("note", cause=f"the modem says of the last call: {'; '.join(lines)}")
 
+    def _rings(self, number: str, name: str) -> None:
+        """Someone calls: who is not listed, if there is a list, rings in vain."""
+        who = callers.shown(number, name)
+        if not self._config.callers or callers.is_listed(self._config.callers, number, name):
+            self._report("ring", number=who)
+            return
+        is_told = self._dialogue.names_callers
+        why = "is none of the line's callers" if who else "does not say who it is" if is_told else "is not named by the modem"
+        self._report("note", cause=f"a call is not answered: {who or 'the caller'} {why}")
+
     def _fail(self, reason: str, said: bytes, now: float) -> None:
         # Of a modem that fails again and again one report is enough, unless somebody waits for it.
         if not self._is_failed or self._order is not None:
@@ -281,9 +297,10 @@ class AtLine:
         if self._order is not None and self._order[0] == "start-link":
             if dialogue.state is State.ONLINE and now < self._start_at:
                 return
-            (_, call), self._order = self._order, None
+            # Of a call that the modem has taken by itself this is the first that is known of its number.
+            (_, self._call), self._order = self._order, None
             if dialogue.state is State.ONLINE:
-                await self._start_link(port, call)
+                await self._start_link(port, self._call)
             return
         if self._order is not None and dialogue.state is State.FAILED:
             self._is_over = True

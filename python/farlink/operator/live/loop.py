@@ -62,11 +62,13 @@ def dialler_config(bundle: Bundle, known: dict[str, Profile]) -> str:
             {
                 "name": line.name,
                 "role": line.role,
+                "rank": line.rank,
                 "least_signal": least if SCALES[profile.signal] else None,
-                "budget": asdict(bundle.budget),
+                "budget": asdict(bundle.budget_of(line)),
             }
         )
-    return json.dumps({"use": bundle.use, "limits": limits, "lines": lines})
+    whole = {"use": bundle.use, "primary": bundle.primary, "budget": asdict(bundle.bundle_budget)}
+    return json.dumps({**whole, "limits": limits, "lines": lines})
 
 
 class Operator:
@@ -372,6 +374,8 @@ class Operator:
             "up": sum(one["is_up"] for one in lines),
             "use": self._bundle.use,
             "connection": self._recorder.connection,
+            "costs": self._dialler.costs(now),
+            "bundle_budget": asdict(self._bundle.bundle_budget),
             "injected_per_s": None if injector is None else injector.rate,
             "injected_lines": [] if injector is None else injector.lines,
             "journal": {

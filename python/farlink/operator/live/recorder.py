@@ -279,6 +279,8 @@ class Recorder:
 
 def words_of(action: dict[str, Any]) -> str:
     """Why a line is in its state: in the words of modem or pppd if they ended something, else the dialler's reason."""
+    if action["reason"] == "answering" and action["number"]:
+        return f"answering {action['number']}"
     is_end = action["state"] in ("dropped", "failed", "blocked", "held")
     return str((is_end and action["cause"]) or action["reason"])
 

@@ -69,11 +69,36 @@ def title(status: Mapping[str, Any]) -> str:
     return text
 
 
+def costs(status: Mapping[str, Any]) -> str:
+    """What calls of all lines have cost, of what they may; empty where nothing is limited for all of them.
+
+    Examples
+    --------
+    >>> costs({"costs": {"airtime_s_today": 125.0}, "bundle_budget": {"airtime_s_per_day": 7300.0, "money_per_day": None}})
+    'All lines: 2 min 05 s of 2 h 01 min airtime today'
+    """
+    used, limits = status["costs"], status["bundle_budget"]
+    found = []
+    for key, limit in limits.items():
+        if limit is not None:
+            what, period = key.split("_")[0], "today" if key.endswith("day") else "month"
+            spent = used[f"airtime_s_{period}" if what == "airtime" else f"money_{period}"]
+            amounts = f"{duration(spent)} of {duration(limit)}" if what == "airtime" else f"{spent:.2f} of {limit:.2f}"
+            found.append(f"{amounts} {what} {'today' if period == 'today' else 'this month'}")
+    return f"All lines: {', '.join(found)}" if found else ""
+
+
 def shown(status: Mapping[str, Any]) -> str:
     """The state as text."""
     from farlink.text_table import table
 
-    return f"{title(status)}\n{table(HEAD, rows(status))}\n* primary line\n"
+    below = [text for text in ("* primary line", costs(status)) if text]
+    return "\n".join([title(status), table(HEAD, rows(status)), *below, ""])
+
+
+def _below(status: Mapping[str, Any]) -> str:
+    words = "* primary line. Ctrl-C ends this view, not the operator."
+    return f"{costs(status)}\n{words}" if costs(status) else words
 
 
 def live(status: Mapping[str, Any]) -> RenderableType:
@@ -81,7 +106,7 @@ def live(status: Mapping[str, Any]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=Text(title(status)), caption="* primary line. Ctrl-C ends this view, not the operator.")
+    made = Table(title=Text(title(status)), caption=Text(_below(status)))
     for name in HEAD:
         made.add_column(name, no_wrap=name in ("line", "state", "for", "signal"))
     for row in rows(status):

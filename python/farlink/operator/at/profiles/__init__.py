@@ -55,6 +55,8 @@ class Profile:
         Whether ``+CEER`` tells why a call dropped.
     has_sim
         Whether ``+CPIN?`` is asked at the start.
+    names_callers
+        Whether ``+CLIP`` is known: behind RING the modem says who calls.
     csq_form
         How the modem writes its signal, for the bank: ``short``, ``three-digits`` or ``3gpp``.
     """
@@ -75,6 +77,7 @@ class Profile:
     registers: bool = False
     asks_cause: bool = False
     has_sim: bool = False
+    names_callers: bool = False
     csq_form: str = "3gpp"
 
 
@@ -103,6 +106,7 @@ KEYS: Mapping[str, Key] = {
     "registers": switch(),
     "asks_cause": switch(),
     "has_sim": switch(),
+    "names_callers": switch(),
     "csq_form": name_of(("short", "three-digits", "3gpp")),
 }
 
