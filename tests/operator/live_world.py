@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,14 @@ FARLINK = [sys.executable, "-m", "farlink.cli"]
 class Running:
     """An operator."""
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self, config: Path, prefix: Sequence[str] = ()) -> None:
         self.config = config
         self.bundle, _ = load(config, needs_ports=False)
         self._log = config.with_suffix(".log").open("ab")
         environment = {**os.environ, "FARLINK_TEST_CANARY": "none"}
-        self.process = subprocess.Popen([*FARLINK, "bundle", "up", config], stderr=self._log, stdout=self._log, env=environment)
+        self.process = subprocess.Popen(
+            [*prefix, *FARLINK, "bundle", "up", config], stderr=self._log, stdout=self._log, env=environment
+        )
 
     @property
     def log(self) -> str:
@@ -120,8 +122,8 @@ class Running:
 class World:
     """A bank with a modem for each line of both ends: those of `near` dial those of `far`."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, prefix: Sequence[str] = ()) -> None:
+        self.folder, self.prefix = folder, prefix
         self._running: list[Running] = []
         self._bank: subprocess.Popen[str] | None = None
 
@@ -133,7 +135,7 @@ class World:
             rows.append(f'[[modem]]\nname = "near-{at}"\nnumber = "{100 + at}"\n{more}\n')
             rows.append(f'[[modem]]\nname = "far-{at}"\nnumber = "{200 + at}"\n')
         (self.folder / "bank.toml").write_text("".join(rows))
-        command = [*FARLINK, "bundle", "bank", self.folder / "bank.toml", "--dir", self.folder / "modems"]
+        command = [*self.prefix, *FARLINK, "bundle", "bank", self.folder / "bank.toml", "--dir", self.folder / "modems"]
         log = (self.folder / "bank.log").open("w")
         self._bank = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self._bank.stdout is not None
@@ -159,7 +161,7 @@ class World:
 
     def start(self, config: Path) -> Running:
         """Start an operator."""
-        self._running.append(Running(config))
+        self._running.append(Running(config, self.prefix))
         return self._running[-1]
 
     def close(self) -> None:
@@ -174,9 +176,9 @@ class World:
 
 
 @contextlib.contextmanager
-def world_in(folder: Path) -> Iterator[World]:
-    """A world, which is ended afterwards."""
-    world = World(folder)
+def world_in(folder: Path, prefix: Sequence[str] = ()) -> Iterator[World]:
+    """A world, which is ended afterwards. A prefix goes before its commands: `setpriv ...`."""
+    world = World(folder, prefix)
     try:
         yield world
     finally:

@@ -267,6 +267,17 @@ def test_options_of_each_line_and_secrets_are_written(play):
     assert (world.folder / "chap-secrets").stat().st_mode & 0o777 == 0o600
 
 
+def test_without_root_pppd_gets_what_root_has_installed(tmp_path):
+    world = World(tmp_path)
+    os.close(world.tty)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    bundle = world.back_end._bundle
+    back_end = PppdBackEnd(bundle, Secrets("canary-secret"), folder=tmp_path / "own", secrets_folder=tmp_path, is_root=False)
+    assert back_end.prepare() == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "own"]), "no secret is written"
+    assert back_end._options["a"] == ("call", "farlink-camp-a")
+
+
 def test_what_a_killed_operator_left_behind_is_ended(tmp_path):
     world = World(tmp_path)
     os.close(world.tty)

@@ -19,6 +19,8 @@ farlink bundle check bundle.toml
 
 farlink bundle check bundle.toml --show-options
 
+sudo farlink bundle check bundle.toml --install
+
 farlink bundle check bundle.toml --json | jq '.mistakes[].message'
 """
 
@@ -27,16 +29,24 @@ def check(
     config: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle, a TOML file.")],
     json: Annotated[bool, typer.Option("--json", help="Write what is found as JSON.")] = False,
     show_options: Annotated[bool, typer.Option("--show-options", help="Write the options of pppd for each line.")] = False,
+    install: Annotated[
+        bool, typer.Option("--install", help="As root: write into /etc/ppp what pppd needs of an operator who is not root.")
+    ] = False,
 ) -> None:
-    """Name every mistake of FILE with its line and column; exit with 2 if there is one."""
+    """Name every mistake of FILE with its line and column; exit with 2 if there is one.
+
+    What this machine and this user lack to operate it is said as a note, with the remedy.
+    """
     with user_errors():
         from farlink.errors import ArgumentError
         from farlink.operator.config import check as look_through
+        from farlink.operator.core_dumps import forbid_core_dumps
         from farlink.operator.pppd import Pppd
 
+        forbid_core_dumps()
         if json and show_options:
             raise ArgumentError("--json and --show-options both want standard output", "give one of them")
-        checked = look_through(config)
+        checked = look_through(config, needs_ports=not install)
         if json:
             _write_json(config, checked)
         elif checked.bundle is not None:
@@ -46,7 +56,9 @@ def check(
                     data(f"\n== {name} ==\n{text}")
         if checked.bundle is None:
             _refuse(config, checked, is_told=json)
-        for missing in _missing_here(checked.bundle):
+        if install:
+            _install(config, checked)
+        for missing in _missing_here(config, checked.bundle):
             note(f"note: {missing}")
 
 
@@ -78,22 +90,41 @@ def _write_json(config: Path, checked: Checked) -> None:
         "file": str(config),
         "mistakes": [asdict(one) for one in checked.mistakes],
         "bundle": None if checked.bundle is None else asdict(checked.bundle),
-        "notes": _missing_here(checked.bundle),
+        "notes": _missing_here(config, checked.bundle),
     }
     data(json_text.dumps(found, indent=1, default=str) + "\n")
 
 
-def _missing_here(bundle: Bundle | None) -> list[str]:
-    """What this machine lacks: the file is right all the same."""
-    import shutil
+def _install(config: Path, checked: Checked) -> None:
+    import os
 
-    if bundle is not None and bundle.back_end != "pppd":
+    from farlink.errors import ArgumentError
+    from farlink.operator.pppd import Pppd
+
+    bundle = checked.bundle
+    if bundle is None or bundle.back_end != "pppd":
+        raise ArgumentError("--install is for bundles whose back_end is pppd", "leave it out")
+    if os.geteuid() != 0:
+        raise ArgumentError(
+            "--install writes into /etc/ppp, which root alone may", f"sudo farlink bundle check {config} --install"
+        )
+    for path in Pppd(Path("/run/farlink"), profiles_folder=config.parent).install(bundle, checked.secrets):
+        note(f"written: {path}")
+
+
+def _missing_here(config: Path, bundle: Bundle | None) -> list[str]:
+    """What this machine and this user lack: the file is right all the same."""
+    import os
+
+    from farlink.operator.backend.of_bundle import folder
+    from farlink.operator.pppd import Need, Pppd, needs_of
+
+    if bundle is None:
         return []
     found = []
-    if shutil.which("pppd", path="/usr/sbin:/sbin:/usr/bin:/usr/local/sbin") is None:
-        found.append("pppd is not installed here: apt install ppp")
-    if not Path("/dev/ppp").exists():
-        found.append(
-            "this kernel has no PPP (/dev/ppp is missing), so pppd cannot start: modprobe ppp_generic, or another kernel"
-        )
-    return found
+    where = bundle.journal.absolute().parent
+    if not os.access(where, os.W_OK):
+        found.append(Need(f"this user may not write the journal in {where}", "name another place with journal, or chown it"))
+    if bundle.back_end == "pppd":
+        found += needs_of(bundle, Pppd(folder(), profiles_folder=config.parent))
+    return [str(one).replace(" FILE ", f" {config} ") for one in found]

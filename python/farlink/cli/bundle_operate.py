@@ -76,8 +76,10 @@ def up(config: File) -> None:
 
         from farlink.extras import require
         from farlink.operator.config import load
+        from farlink.operator.core_dumps import forbid_core_dumps
         from farlink.operator.live import operate
 
+        forbid_core_dumps()
         require("serialx", "a line with a modem")
         bundle, secrets = load(config, needs_ports=False)
         begin = time.monotonic()
@@ -139,7 +141,10 @@ def redial(
         bool, typer.Option("--try-pin", help="Try the PIN of the SIM once more. Three wrong ones lock a SIM.")
     ] = False,
 ) -> None:
-    """Dial lines of FILE now, whatever they wait for; calls that they have are ended first."""
+    """Dial lines of FILE now, whatever they wait for.
+
+    A line that is up has its call ended first, which packets that are under way do not survive: name the lines that are meant.
+    """
     _order(config, "redial", lines, try_pin=try_pin)
 
 
@@ -180,8 +185,10 @@ def _order(config: Path, what: str, lines: list[str] | None, **more: object) -> 
 
 def _ask(config: Path, request: dict[str, Any]) -> dict[str, Any]:
     from farlink.operator.config import load
+    from farlink.operator.core_dumps import forbid_core_dumps
     from farlink.operator.live import ask
 
+    forbid_core_dumps()
     bundle, _ = load(config, needs_ports=False)
     return ask(bundle.journal, request, bundle=bundle.name)
 

@@ -7,8 +7,8 @@ link lives on after its link is lost, and owns the bundle.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-import shutil
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +16,10 @@ from pathlib import Path
 from farlink.operator.backend import orphans
 from farlink.operator.backend.link import Carried, Down, Link, Listener, Said, Up
 from farlink.operator.backend.process import Process
-from farlink.operator.config.bundle import Bundle
+from farlink.operator.config.bundle import Bundle, Line
 from farlink.operator.config.secrets_file import Secrets
-from farlink.operator.pppd.options import Pppd
+from farlink.operator.pppd import Pppd, needs_of, program_of
 
-_PATHS = "/usr/sbin:/sbin:/usr/bin:/usr/local/sbin"
 _INTERFACES = Path("/sys/class/net")
 # Above what pppd takes to ask a dead far end for its end, and to be done with that.
 _SPARE_S = 3.0
@@ -92,6 +91,8 @@ class PppdBackEnd:
         That of ``bundle.toml``.
     program
         pppd, for tests another.
+    is_root
+        Whether this user may write what pppd reads. Others use what root has installed.
     """
 
     name = "pppd"
@@ -106,27 +107,32 @@ class PppdBackEnd:
         profiles_folder: Path = Path(),
         program: str | None = None,
         interfaces: Path = _INTERFACES,
+        is_root: bool | None = None,
     ) -> None:
         self._bundle, self._secrets, self._folder, self._interfaces = bundle, secrets, folder, interfaces
         self._compiler = Pppd(folder, secrets_folder=secrets_folder, profiles_folder=profiles_folder)
-        self._program = program or shutil.which("pppd", path=_PATHS) or "pppd"
-        self._options = {line.name: folder / f"{bundle.name}-{line.name}.options" for line in bundle.lines}
+        self._program = program_of(program)
+        self._is_root = os.geteuid() == 0 if is_root is None else is_root
+        self._options = {line.name: self._options_of(line) for line in bundle.lines}
         self._links: list[_PppdLink] = []
 
     def missing(self) -> str | None:
-        """pppd, or the kernel's PPP."""
-        if shutil.which(self._program) is None:
-            return "pppd is not installed here: apt install ppp"
-        if not Path("/dev/ppp").exists():
-            return "this kernel has no PPP (/dev/ppp is missing), so pppd cannot start: modprobe ppp_generic, or another kernel"
-        return None
+        """pppd, the kernel's PPP, or a right of this user."""
+        return "; ".join(map(str, needs_of(self._bundle, self._compiler, program=self._program))) or None
 
     def prepare(self) -> list[str]:
         """Write options and secrets, and end what a killed operator left behind."""
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        ended = orphans.end({str(path) for path in self._options.values()})
-        self._compiler.write(self._bundle, self._secrets)
+        ended = orphans.end({where for _, where in self._options.values()})
+        if self._is_root:
+            self._compiler.write(self._bundle, self._secrets)
         return ended
+
+    def _options_of(self, line: Line) -> tuple[str, str]:
+        """How pppd is told where the options of a line are."""
+        if self._is_root:
+            return "file", str(self._folder / f"{self._bundle.name}-{line.name}.options")
+        return "call", self._compiler.peer(self._bundle, line)
 
     def delay_s(self, line: str) -> float:
         """The end that dials waits, so that its first request does not come before the far end listens."""
@@ -141,7 +147,7 @@ class PppdBackEnd:
         self._links = [one for one in self._links if one.is_running]
         self._links.append(made)
         # Messages go to the operator, which reads and keeps them.
-        await made.start([self._program, "file", str(self._options[line]), "logfd", "1"], tty)
+        await made.start([self._program, *self._options[line], "logfd", "1"], tty)
         return made
 
     def is_bundle_lost(self) -> bool:

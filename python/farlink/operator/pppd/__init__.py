@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from farlink.operator.pppd.needs import Need, needs_of, program_of
 from farlink.operator.pppd.options import BackEnd, Pppd
 
-__all__ = ["BackEnd", "Pppd"]
+__all__ = ["BackEnd", "Need", "Pppd", "needs_of", "program_of"]

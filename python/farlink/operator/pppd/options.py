@@ -8,7 +8,10 @@ with `persist`, the first link is never dialled again (ppp issue 142), so the op
 
 from __future__ import annotations
 
+import grp
 import hashlib
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -48,7 +51,8 @@ class Pppd:
     """
 
     def __init__(self, folder: Path, *, secrets_folder: Path = Path("/etc/ppp"), profiles_folder: Path = Path()) -> None:
-        self._folder = folder
+        self.folder = folder
+        self.peers = secrets_folder / "peers"
         self._secrets_folder = secrets_folder
         self._profiles_folder = profiles_folder
 
@@ -66,20 +70,58 @@ class Pppd:
         """
         written = []
         for name, content in self.files(bundle).items():
-            written.append(self._folder / name)
+            written.append(self.folder / name)
             with whole_file(written[-1], mode=0o600) as temporary:
                 temporary.write_text(content, encoding="utf-8")
-        if bundle.user:
-            for name in ("chap-secrets", "pap-secrets"):
-                written.append(self._secrets_folder / name)
-                _write_secrets(written[-1], bundle, secrets)
+        return written + self._write_secrets(bundle, secrets)
+
+    def install(self, bundle: Bundle, secrets: Secrets) -> list[Path]:
+        """Write, as root, what a pppd needs whose operator is not: its options, for ``pppd call``, and the secrets.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be written.
+        """
+        written = []
+        for line in bundle.lines:
+            written.append(self.peers / self.peer(bundle, line))
+            with whole_file(written[-1], mode=0o640) as temporary:
+                temporary.write_text(self._peer_text(bundle, line), encoding="utf-8")
+            with suppress(KeyError, PermissionError):
+                os.chown(written[-1], 0, grp.getgrnam("dip").gr_gid)
+        return written + self._write_secrets(bundle, secrets)
+
+    def peer(self, bundle: Bundle, line: Line) -> str:
+        """What ``pppd call`` gets for a line."""
+        return f"farlink-{bundle.name}-{line.name}"
+
+    def differing(self, bundle: Bundle) -> list[str]:
+        """Lines whose options are not installed, or others than the bundle says."""
+        return [line.name for line in bundle.lines if not self._is_installed(bundle, line)]
+
+    def _is_installed(self, bundle: Bundle, line: Line) -> bool:
+        try:
+            return (self.peers / self.peer(bundle, line)).read_text(encoding="utf-8") == self._peer_text(bundle, line)
+        except (OSError, UnicodeDecodeError):
+            return False
+
+    def _write_secrets(self, bundle: Bundle, secrets: Secrets) -> list[Path]:
+        if not bundle.user:
+            return []
+        written = [self._secrets_folder / name for name in ("chap-secrets", "pap-secrets")]
+        for path in written:
+            _write_secrets(path, bundle, secrets)
         return written
 
     def _text(self, bundle: Bundle, line: Line) -> str:
-        log = self._folder / f"{bundle.name}-{line.name}.log"
+        log = self.folder / f"{bundle.name}-{line.name}.log"
+        return self._peer_text(bundle, line) + f'logfile "{log}"\n'
+
+    def _peer_text(self, bundle: Bundle, line: Line) -> str:
         rows = [f"# {line.name} of {bundle.name}, compiled by farlink: changes are lost", line.port]
         rows += [f"{self._profile(line).speed_bps}", "nodetach", "nopersist", "modem", "crtscts"]
-        rows += [f"linkname {bundle.name}-{line.name}", f'logfile "{log}"']
+        rows += [f"linkname {bundle.name}-{line.name}"]
         rows += [*_multilink(bundle), *_addresses(bundle), *_timers(bundle), *_authentication(bundle, line)]
         if line.role == "answer":
             # A request before the far end reads is lost, and repeated only after `lcp-restart`. So the end that dials begins,
