@@ -26,7 +26,7 @@ def test_last_transitions_are_printed(farlink: Command, journal):
     done = farlink("bundle", "log", journal, "--last", "2")
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "90 transitions of 1 connections"
+    assert done.stdout.splitlines()[-1] == "90 transitions of 1 connection"
     assert done.stdout.count("kansas") == 2
     assert "2026-07-04T20:18:20Z" in done.stdout
 

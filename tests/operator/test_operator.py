@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from farlink.operator.journal import flat
 from farlink.operator.live import ask
 from tests.conftest import ROOT
 from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, Running, World, until, world_in
+from tests.warm import Programs
 
 # `make soak` kills more often.
 KILLS = int(os.environ.get("FARLINK_KILLS", "3"))
@@ -45,12 +47,19 @@ def all_up(world: World) -> None:
     until(count, lambda: world.near.log[-3000:] + world.far.log[-3000:])
 
 
-def farlink(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [*FARLINK, "bundle", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+@pytest.fixture(scope="module")
+def farlink(programs: Programs) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `farlink bundle ARGUMENTS`, as a process that has its imports already."""
+
+    def run(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+        command = ["-m", "farlink.cli", "bundle", *map(str, arguments)]
+        done = programs.run(command, cwd=cwd, timeout=PATIENCE_S)
+        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
 
 
-def test_all_lines_are_dialled_at_one_end_and_answered_at_the_other(world):
+def test_all_lines_are_dialled_at_one_end_and_answered_at_the_other(world, farlink):
     all_up(world)
     assert [one.state for one in world.near.of("near-1", *CHANGES)][:2] == ["connecting", "connected"]
     assert [one.state for one in world.far.of("far-1", *CHANGES)][:3] == ["waiting", "connecting", "connected"]
@@ -101,7 +110,7 @@ def set_of_marks(running: Running) -> set[str]:
     return set(StandIn(running.bundle)._marks.values())
 
 
-def test_a_held_line_stays_down_until_it_is_released(world):
+def test_a_held_line_stays_down_until_it_is_released(world, farlink):
     all_up(world)
     done = farlink("hold", world.near.config, "near-2", "--why", "antenna is repaired")
     assert done.returncode == 0, done.stderr
@@ -116,7 +125,7 @@ def test_a_held_line_stays_down_until_it_is_released(world):
     until(lambda: world.near.state("near-2") == "connected", lambda: world.near.log[-2000:])
 
 
-def test_injected_drops_are_marked_and_left_out_of_fits(world, tmp_path):
+def test_injected_drops_are_marked_and_left_out_of_fits(world, tmp_path, farlink):
     all_up(world)
     done = farlink("inject", world.near.config, "--now", "--line", "near-3")
     assert done.returncode == 0, done.stderr
@@ -129,7 +138,7 @@ def test_injected_drops_are_marked_and_left_out_of_fits(world, tmp_path):
     assert events == [("ended", True)]
 
 
-def test_drops_are_injected_at_a_rate_until_they_are_switched_off(world):
+def test_drops_are_injected_at_a_rate_until_they_are_switched_off(world, farlink):
     all_up(world)
     assert farlink("inject", world.near.config, "--rate", "2/s", "--line", "near-4", "--seed", "5").returncode == 0
     until(lambda: len(world.near.of("near-4", "dropped")) >= 2, lambda: world.near.log[-2000:])
@@ -139,14 +148,14 @@ def test_drops_are_injected_at_a_rate_until_they_are_switched_off(world):
     until(lambda: world.near.state("near-4") == "connected")
 
 
-def test_a_blocked_line_is_dialled_by_hand(world):
+def test_a_blocked_line_is_dialled_by_hand(world, farlink):
     until(lambda: world.near.state(f"near-{EIGHT}") == "blocked")
     before = len(world.near.of(f"near-{EIGHT}", "connecting"))
     assert farlink("redial", world.near.config, f"near-{EIGHT}").returncode == 0
     until(lambda: len(world.near.of(f"near-{EIGHT}", "connecting")) > before, lambda: world.near.log[-2000:])
 
 
-def test_a_second_operator_is_refused(world):
+def test_a_second_operator_is_refused(world, farlink):
     done = farlink("up", world.near.config)
     assert done.returncode == 2
     assert f"is in use by process {world.near.process.pid}" in done.stderr
@@ -162,14 +171,14 @@ def test_a_second_operator_is_refused(world):
         (("status", "nowhere.toml"), "cannot read nowhere.toml"),
     ],
 )
-def test_wrong_commands_are_refused(world, arguments, said):
+def test_wrong_commands_are_refused(world, arguments, said, farlink):
     done = farlink(*(str(one).format(world.near.config) for one in arguments))
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_table_shows_each_line(world):
+def test_a_table_shows_each_line(world, farlink):
     shown = farlink("status", world.near.config, "--once").stdout
     assert all(f"near-{at}" in shown for at in range(1, EIGHT + 1))
     assert "of 8 lines up" in shown
@@ -214,7 +223,7 @@ def files_of(process: int) -> list[Path]:
     return [Path(f"/proc/{process}/{name}") for name in ("cmdline", "environ")]
 
 
-def test_down_hangs_up_and_leaves_nothing(world):
+def test_down_hangs_up_and_leaves_nothing(world, farlink):
     all_up(world)
     done = farlink("down", world.near.config)
     assert done.returncode == 0, done.stderr
@@ -284,6 +293,23 @@ def test_a_modem_that_answers_nonsense_fails_with_its_last_words_in_the_journal(
             os.close(slave)
 
 
+def test_only_listed_callers_are_answered_and_the_journal_keeps_who_called(tmp_path):
+    with world_in(tmp_path) as made:
+        made.bank(2, profile="iridium-9522b")
+        config = made.configure("far", 2, profile="iridium-9522b")
+        config.write_text(config.read_text().replace('role = "answer"', 'role = "answer"\ncallers = ["00102"]'))
+        far = made.start(config)
+        near = made.start(made.configure("near", 2, profile="iridium-9522b"))
+        until(lambda: near.state("near-2") == "connected", lambda: near.log)
+        until(lambda: near.of("near-1", "failed"), lambda: near.log)
+        assert far.of("far-2", "connecting")[0].cause == "answering 102"
+        assert far.lines()["far-2"]["number"] == "102"
+        assert far.of("far-1", "connecting") == []
+        assert "a call is not answered: 101 is none of the line's callers" in [one.cause for one in far.of("far-1", "alive")]
+        assert near.of("near-1", "failed")[0].cause == "NO ANSWER"
+        assert (near.end(), far.end()) == (0, 0)
+
+
 def test_a_port_that_is_missing_is_waited_for(tmp_path):
     with world_in(tmp_path) as made:
         made.bank(1)
@@ -330,7 +356,7 @@ def test_a_wrong_pin_is_sent_once_over_restarts(tmp_path):
         assert "AT+CPIN" not in near.log
 
 
-def test_without_kernel_ppp_the_operator_says_so(tmp_path):
+def test_without_kernel_ppp_the_operator_says_so(tmp_path, farlink):
     with world_in(tmp_path) as made:
         (made.folder / "modems").mkdir()
         config = made.configure("near", 1)
@@ -355,7 +381,7 @@ def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
         assert (near.end(), far.end()) == (0, 0)
 
 
-def test_the_commands_of_the_guide_do_what_it_says(tmp_path):
+def test_the_commands_of_the_guide_do_what_it_says(tmp_path, farlink):
     guide = (
         (ROOT / "docs" / "guides" / "bundle-operator.md")
         .read_text(encoding="utf-8")
@@ -377,9 +403,7 @@ def test_the_commands_of_the_guide_do_what_it_says(tmp_path):
             for command in commands:
                 if "inject" in command:
                     until(lambda: states_of(tmp_path).get("kansas") == "connected")
-                done = subprocess.run(
-                    [*FARLINK, *shlex.split(command)], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S
-                )
+                done = farlink(*shlex.split(command)[1:], cwd=tmp_path)
                 assert done.returncode == 0, f"{command}: {done.stderr}"
                 printed[command] = done.stdout
             assert "2 of 2 lines up" in printed["bundle status near.toml"]

@@ -62,6 +62,7 @@ def log(
 
 def _shown(history: History, last: int) -> str:
     from farlink.operator.journal.flat import time_of
+    from farlink.shown import counted
     from farlink.text_table import table
 
     rows = []
@@ -70,5 +71,5 @@ def _shown(history: History, last: int) -> str:
         cause = one.cause + (" (injected)" if one.is_injected else "")
         rows.append((time_of(one.time_s), one.modem, one.state, signal, str(one.attempt or ""), cause[:60]))
     head = ("time", "line", "state", "signal", "attempt", "cause")
-    counts = f"{len(history.transitions)} transitions of {len(history.connections)} connections"
+    counts = f"{counted(len(history.transitions), 'transition')} of {counted(len(history.connections), 'connection')}"
     return (table(head, rows) + "\n" if rows else "") + f"{counts}\n"
