@@ -34,6 +34,8 @@ COMMON: dict[str, Any] = {
     "failed_s": 20.0,
     "attach_limit_s": 60.0,
     "seed": 1,
+    # A line holds 16 KB, see `simulated_bps`, which take 55 s: echoes have to bear that.
+    "ppp": "line_packets = 11\necho_interval_s = 20\necho_failures = 4\n",
 }
 CELLS: dict[str, dict[str, Any]] = {
     "2 modems, 2 min": {"lines": 2, "duration_s": 120.0, "mean_up_s": 60.0},
@@ -59,7 +61,7 @@ def measure(name: str) -> dict[str, Any]:
         found = json.loads((work / "found.json").read_text())
     if "error" in found:
         raise RuntimeError(f"{name}: {found['error']}")
-    return {"found": found, "load": [load, os.getloadavg()[0]], "commit": commit(), "date": date.today().isoformat()}
+    return {"cell": cell, "found": found, "load": [load, os.getloadavg()[0]], "commit": commit(), "date": date.today().isoformat()}
 
 
 def down_times(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> list[list[list[float]]]:
@@ -102,9 +104,14 @@ def simulated_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]])
     return float(rows["goodput_bps"][list(rows["flow"]).index("data")])
 
 
+def measured() -> dict[str, dict[str, Any]]:
+    """What is kept of the cells as they are now; the last one of each."""
+    return {one["name"]: one for one in kept_lines(KEPT) if one.get("cell") == COMMON | CELLS.get(one["name"], {})}
+
+
 def write_page() -> None:
     """Write what there is."""
-    last = {one["name"]: one for one in kept_lines(KEPT) if one["name"] in CELLS}
+    last = measured()
     rows = []
     for name, one in last.items():
         cell, found = COMMON | CELLS[name], one["found"]
@@ -131,14 +138,12 @@ def work(arguments: argparse.Namespace) -> None:
     """Do what the command line asks for."""
     if not arguments.page and (reason := ppp_guest.missing()) is not None:
         quit_for(f"no guest: {reason}", "as root: apt install qemu-system-x86 busybox-static ppp")
-    there = {one["name"] for one in kept_lines(KEPT)}
+    there = measured()
     for name in () if arguments.page else CELLS:
         if arguments.only in name and name not in there:
-            measured = measure(name)
-            keep_line(KEPT, {"name": name, **measured})
-            print(
-                name, json.dumps({key: value for key, value in measured["found"].items() if key != "arrived"}), file=sys.stderr
-            )
+            new = measure(name)
+            keep_line(KEPT, {"name": name, **new})
+            print(name, json.dumps({key: value for key, value in new["found"].items() if key != "arrived"}), file=sys.stderr)
     write_page()
 
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import random
+import shutil
 import socket
 import sys
 import time
@@ -16,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from farlink.operator.bank import pace
-from tests.qemu.ppp_world import ADDRESSES, End, MissedError, World, play
+from tests.qemu.ppp_world import ADDRESSES, End, MissedError, World, play, why_left
 
 _PORT = 5001
 _LOOK_S = 0.1
 # The guest is emulated: it cannot wake for each 3 bytes of sixteen modems.
 _PIECE_S = 0.05
+_NO_CARRIER = "no carrier"
+# In the guest's memory: the logs there are read ten times a second.
+_HERE = Path("/tmp/load")
 
 
 class Lines:
@@ -49,13 +53,21 @@ class Lines:
                 continue
             self.is_up[at] = True
             self.note(at, "up")
-            while all(phone.has_carrier for phone in self._world.pair(at)):
+            while (why := self._why_down(at)) is None:
                 await asyncio.sleep(_LOOK_S)
             self.is_up[at] = False
             self.note(at, "down")
+            if why != _NO_CARRIER:
+                self.note(at, f"left the bundle: {why}")
             for phone in self._world.pair(at):
                 phone.close()
             await asyncio.sleep(self._cell["dropped_s"])
+
+    def _why_down(self, at: int) -> str | None:
+        phones = self._world.pair(at)
+        if not all(phone.has_carrier for phone in phones):
+            return _NO_CARRIER
+        return next((f"{phone.end.name}: {why}" for phone in phones if (why := why_left(phone)) is not None), None)
 
     async def drop(self, at: int, times_s: list[float], begin: float) -> None:
         """Have the bank lose the call of a line at these times, as far as it is up then."""
@@ -173,8 +185,12 @@ def main() -> None:
         return await load(cell, world)
 
     bank = {"rate_bps": cell["rate_bps"], "delay_s": cell["delay_s"]}
-    found = asyncio.run(play(act, folder / "run", lines=cell["lines"], set_up_s=cell["set_up_s"], **bank))
-    (folder / "found.json").write_text(json.dumps(found))
+    how = {"lines": cell["lines"], "set_up_s": cell["set_up_s"], "ppp": cell["ppp"], **bank}
+    try:
+        found = asyncio.run(play(act, _HERE, **how))
+        (folder / "found.json").write_text(json.dumps(found))
+    finally:
+        shutil.copytree(_HERE, folder / "run")
 
 
 if __name__ == "__main__":

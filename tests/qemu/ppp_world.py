@@ -388,9 +388,27 @@ class World:
             phone.close()
 
 
+_JOINED = re.compile(r"New bundle ppp\d+ created|Link attached to ppp\d+")
+_LEFT = re.compile(r"(?:Link|Connection) terminated\.|Modem hangup")
+_GAVE_UP = re.compile(r"No response to \d+ echo-requests")
+
+
 def joined(phone: Phone) -> int:
     """How many times a link of this line has become part of a bundle."""
-    return len(re.findall(r"New bundle ppp\d+ created|Link attached to ppp\d+", phone.end.log(phone.at)))
+    return len(_JOINED.findall(phone.end.log(phone.at)))
+
+
+def why_left(phone: Phone) -> str | None:
+    """Why the link is no longer part of the bundle, by what its pppd says; None while it is.
+
+    Neither carrier nor the process tells: a pppd that gives its link up leaves the call as it is, and the owner of the bundle
+    lives on without a link.
+    """
+    said = _JOINED.split(phone.end.log(phone.at))[-1]
+    left = _LEFT.search(said)
+    if left is None:
+        return None if phone.lives else "pppd has ended"
+    return (_GAVE_UP.search(said) or left)[0]
 
 
 class Stream:
