@@ -8,6 +8,7 @@ short cells; the others take 20 minutes each.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -38,10 +39,13 @@ COMMON: dict[str, Any] = {
     # A line holds 16 KB, see `simulated_bps`, which take 55 s: echoes have to bear that.
     "ppp": "line_packets = 11\necho_interval_s = 20\necho_failures = 4\n",
 }
+LONG: dict[str, Any] = {"duration_s": 1200.0, "mean_up_s": 1200.0}
 CELLS: dict[str, dict[str, Any]] = {
     "2 modems, 2 min": {"lines": 2, "duration_s": 120.0, "mean_up_s": 60.0},
     "8 modems, 2 min": {"lines": 8, "duration_s": 120.0, "mean_up_s": 240.0},
-    **{f"{lines} modems, 20 min": {"lines": lines, "duration_s": 1200.0, "mean_up_s": 1200.0} for lines in range(1, 9)},
+    **{f"{lines} modems, 20 min": {"lines": lines, **LONG} for lines in range(1, 9)},
+    # The window of the thesis.
+    "8 modems, 47.9 KB, 20 min": {"lines": 8, **LONG, "window_bytes": 47_900},
 }
 SHORT = "2 min"
 # A guest that wakes later than this adds a tenth and more to the delay.
@@ -62,7 +66,8 @@ def measure(name: str) -> dict[str, Any]:
         found = json.loads((work / "found.json").read_text())
     if "error" in found:
         raise RuntimeError(f"{name}: {found['error']}")
-    return {"cell": cell, "found": found, "load": [load, os.getloadavg()[0]], "commit": commit(), "date": date.today().isoformat()}
+    about = {"load": [load, os.getloadavg()[0]], "commit": commit(), "date": date.today().isoformat()}
+    return {"cell": cell, "found": found, **about}
 
 
 def down_times(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> list[list[list[float]]]:
@@ -74,6 +79,12 @@ def down_times(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) ->
         elif what == "up" and found[line]:
             found[line][-1][1] = at_s
     return found
+
+
+def longest_silence_s(cell: Mapping[str, Any], arrived: list[tuple[float, int]]) -> float:
+    """The longest time in which TCP got nothing in order."""
+    times = [0.0, *(at for at, _ in arrived), cell["duration_s"]]
+    return max(after - before for before, after in itertools.pairwise(times))
 
 
 def simulated_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> float:
@@ -91,6 +102,7 @@ def simulated_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]])
         "congestion_control": "cubic",
         "segment_bytes": 1448,
         "timestamps": True,
+        **({"max_window_segments": cell["window_bytes"] // 1448} if "window_bytes" in cell else {}),
         "rto": {"algorithm": "linux", "initial_s": 1, "minimum_s": 0.2},
     }
     scenario = {
@@ -118,13 +130,26 @@ def write_page() -> None:
         cell, found = COMMON | CELLS[name], one["found"]
         goodput_bps = 8 * found["bytes"] / cell["duration_s"]
         simulated = simulated_bps(cell, found["events"])
-        drops = sum(what == "dropped" for _, _, what in found["events"])
+        counts = [sum(what.startswith(words) for _, _, what in found["events"]) for words in ("dropped", "left the bundle")]
         shares = [f"{found[key]:.1%}" for key in ("all_up", "any_up")]
         late = f"{1e3 * found['late_p99_s']:.0f} ms"
         is_late = found["late_p99_s"] > MOST_LATE_S
         goodputs = [f"{goodput_bps:.0f}", f"{simulated:.0f}", f"{goodput_bps / simulated - 1:+.0%}"]
-        rows.append([name, f"{drops}", *shares, *goodputs, f"**{late}**" if is_late else late, one["commit"], one["date"]])
-    head = ["cell", "drops", "all up", "one up", "goodput, bit/s", "simulated", "apart", "late, 99 %", "commit", "date"]
+        silence = f"{longest_silence_s(cell, found['arrived']):.0f} s"
+        rows.append(
+            [
+                name,
+                *map(str, counts),
+                *shares,
+                *goodputs,
+                silence,
+                f"**{late}**" if is_late else late,
+                one["commit"],
+                one["date"],
+            ]
+        )
+    head = ["cell", "drops", "given up", "all up", "one up", "goodput, bit/s", "simulated", "apart", "silence", "late, 99 %"]
+    head += ["commit", "date"]
     page.write(
         "bundle-pppd.md",
         {},

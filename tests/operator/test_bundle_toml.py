@@ -100,7 +100,7 @@ def test_a_good_file_is_taken(bundle, ports):
 
     assert [line.port for line in config.lines] == ports
     assert (config.use, config.ppp.local, config.budget.airtime_s_per_day) == (2, "10.64.64.1", 20000)
-    assert (config.ppp.echo_interval_s, config.ppp.echo_adaptive) == (10, True)
+    assert (config.ppp.echo_interval_s, config.ppp.echo_failures, config.ppp.echo_adaptive) == (15, 4, True)
     assert secrets.texts() == (CANARY, "1234")
     assert CANARY not in repr(secrets)
 
@@ -193,7 +193,7 @@ MISTAKES = {
     "echo below a full queue": (
         ('"10.64.64.2"', '"10.64.64.2"\necho_interval_s = 5'),
         (9, 19),
-        ["15 s, and a full queue takes 15 s (3 packets of 1500 bytes at 2400 bit/s)", "healthy calls would be killed"],
+        ["20 s, and a full queue takes 30 s (6 packets of 1500 bytes at 2400 bit/s)", "healthy calls would be killed"],
     ),
     "MRRU below that of IPv6": (('"10.64.64.2"', '"10.64.64.2"\nipv6 = true\nmrru_bytes = 1279'), (10, 14), ["1279", "1280"]),
     "one address for both ends": (('"10.64.64.2"', '"10.64.64.1"'), (8, 10), ["10.64.64.1"]),

@@ -79,14 +79,17 @@ class Lines:
 
 
 class Transfer:
-    """One TCP connection from the near end to the far end, that always has data."""
+    """One TCP connection from the near end to the far end, that always has data; with `window_bytes`, no more is under way."""
 
-    def __init__(self, ends: dict[str, End]) -> None:
+    def __init__(self, ends: dict[str, End], window_bytes: int | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         with ends["far"].network():
             self._listener = socket.create_server(("0.0.0.0", _PORT))
         with ends["near"].network():
             self._sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if window_bytes is not None:
+            # Linux takes twice as much, and offers half of it.
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes)
         for one in (self._listener, self._sender):
             one.setblocking(False)
         self.arrived: list[tuple[float, int]] = []
@@ -139,7 +142,7 @@ async def load(cell: dict[str, Any], world: World) -> dict[str, Any]:
         tasks.append(asyncio.ensure_future(lateness(late)))
         for at in range(world.lines):
             tasks.append(asyncio.ensure_future(lines.drop(at, drop_times_s(cell, at), begin)))
-        transfer = Transfer(world.ends)
+        transfer = Transfer(world.ends, cell.get("window_bytes"))
         shares = {"all": 0, "any": 0, "looks": 0}
         while (now := time.monotonic()) < begin + cell["duration_s"]:
             shares["looks"] += 1

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.qemu.ppp_load import Transfer
+from tests.qemu.ppp_load import Transfer, load
 from tests.qemu.ppp_world import Stream, World, play, until
 
 Found = dict[str, Any]
@@ -225,6 +225,12 @@ async def loaded(world: World, for_s: float = 90.0) -> Found:
     return {"killed": killed, "after_s": took, "no_response": logs.count("No response to"), "arrived_bytes": arrived}
 
 
+async def given_up(world: World) -> Found:
+    """TCP fills the lines, pppd gives healthy links up, and their calls stay as they are: each line has to be dialled again."""
+    cell = {"duration_s": 100.0, "mean_up_s": 0.0, "dropped_s": 2.0, "failed_s": 5.0, "attach_limit_s": 40.0}
+    return await load(cell, world)
+
+
 async def request_repeated(world: World) -> Found:
     """LCP requests are repeated sooner than the round trip: some arrive when the link is open."""
     for at in range(world.lines):
@@ -267,6 +273,35 @@ async def no_multilink(world: World) -> Found:
     }
 
 
+def _set_mrru(world: World, at: int, mrru_bytes: int) -> None:
+    """What the far end of a line takes at most, as one packet of the bundle."""
+    path = world.ends["far"].options(at)
+    path.write_text(re.sub(r"mrru \d+", f"mrru {mrru_bytes}", path.read_text()))
+
+
+async def _of_mrru(world: World) -> Found:
+    """The bundle's MTU at both ends, and whether packets above the smaller MRRU arrive."""
+    mtus = {
+        name: {interface: one["mtu_bytes"] for interface, one in end.interfaces().items()} for name, end in world.ends.items()
+    }
+    return {"mtu_bytes": mtus, "used": await world.used(length=1200)}
+
+
+async def unequal_mrru(world: World) -> Found:
+    """The far end takes packets of 700 bytes at most, the near one of 1500."""
+    for at in range(world.lines):
+        _set_mrru(world, at, 700)
+    await _up(world)
+    return await _of_mrru(world)
+
+
+async def other_mrru_later(world: World) -> Found:
+    """The second line of the far end says another MRRU than the first."""
+    _set_mrru(world, 1, 700)
+    await _up(world)
+    return await _of_mrru(world)
+
+
 Row = tuple[Callable[[World], Awaitable[Found]], dict[str, Any]]
 # One packet waits in a line of 19200 bit/s for 0.6 s; the check supposes 2400.
 _QUICK_ECHO = "echo_interval_s = 2\necho_failures = 3\nline_packets = 1\n"
@@ -294,9 +329,19 @@ ROWS: dict[str, Row] = {
         partial(loaded, for_s=180.0),
         {"rate_bps": 2400, "delay_s": 0.5, "top": 'preset = "zaghloul-2005"'},
     ),
+    "given up under load": (
+        given_up,
+        {
+            "rate_bps": 2400,
+            "delay_s": 0.5,
+            "ppp": "echo_interval_s = 5\necho_failures = 3\necho_adaptive = false\nline_packets = 1",
+        },
+    ),
     "requests repeated": (request_repeated, {"rate_bps": 2400, "delay_s": 1.0, "ppp": "lcp_restart_s = 1\n"}),
     "other discriminator": (other_discriminator, {}),
     "peer without multilink": (no_multilink, {}),
+    "unequal MRRU": (unequal_mrru, {}),
+    "other MRRU later": (other_mrru_later, {}),
 }
 
 

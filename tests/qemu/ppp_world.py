@@ -124,7 +124,7 @@ class End:
                 libc.setns(mine.fileno(), _NEW_NETWORK)
 
     def interfaces(self) -> dict[str, dict[str, Any]]:
-        """PPP interfaces as the kernel shows them: address, bytes received and sent."""
+        """PPP interfaces as the kernel shows them: address, MTU, bytes received and sent."""
         found: dict[str, dict[str, Any]] = {}
         with self.network(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             for row in Path("/proc/thread-self/net/dev").read_text().splitlines():
@@ -132,7 +132,8 @@ class End:
                 if (name := name.strip()).startswith("ppp"):
                     numbers = counts.split()
                     address, is_up = _address(asked, name)
-                    found[name] = {"received": int(numbers[0]), "sent": int(numbers[8]), "address": address, "is_up": is_up}
+                    seen = {"received": int(numbers[0]), "sent": int(numbers[8]), "address": address, "is_up": is_up}
+                    found[name] = seen | {"mtu_bytes": _mtu_bytes(asked, name)}
         return found
 
     def udp(self) -> socket.socket:
@@ -166,6 +167,14 @@ def _address(asked: socket.socket, interface: str) -> tuple[str | None, bool]:
             raise
         return None, False
     return socket.inet_ntoa(answer[20:24]), bool(flags[16] & 1)
+
+
+def _mtu_bytes(asked: socket.socket, interface: str) -> int | None:
+    try:
+        answer = fcntl.ioctl(asked, 0x8921, interface.encode().ljust(40, b"\0"))  # SIOCGIFMTU
+    except OSError:
+        return None
+    return int.from_bytes(answer[16:20], "little")
 
 
 class Phone:

@@ -134,6 +134,18 @@ def load_is_borne(row: dict[str, Any]) -> None:
     assert row["arrived_bytes"] > 0.7 * 600 * 80
 
 
+def given_up(row: dict[str, Any]) -> None:
+    """A line that pppd gave up is seen to be down although its call is up, and comes back."""
+    gone = [(at, line) for at, line, what in row["events"] if "No response to 3 echo-requests" in what]
+    assert gone
+    assert row["all_up"] < 0.9
+    began, line = gone[0]
+    assert any(at > began and (other, what) == (line, "up") for at, other, what in row["events"]), "dialled again"
+    back = min(at for at, other, what in row["events"] if at > began and what == "up")
+    assert row["arrived"][-1][0] > back, "and the bundle carries packets again"
+    assert not row["wrong"]
+
+
 def requests(row: dict[str, Any]) -> None:
     assert all(count > 10 for count in row["requests"].values())
     assert not any(row["joined"].values()), "each repeated request takes the link out of the state open"
@@ -142,6 +154,16 @@ def requests(row: dict[str, Any]) -> None:
 
 def discriminator(row: dict[str, Any]) -> None:
     assert row["interfaces"] == {"near": ["ppp0", "ppp1"], "far": ["ppp0"]}
+
+
+def small_mrru(row: dict[str, Any]) -> None:
+    assert row["mtu_bytes"] == {"near": {"ppp0": 700}, "far": {"ppp0": 1500}}, "each end keeps to what the other takes"
+    assert is_carried(row["used"], 1, 2)
+
+
+def later_mrru(row: dict[str, Any]) -> None:
+    assert row["mtu_bytes"] == {"near": {"ppp0": 1500}, "far": {"ppp0": 1500}}, "that of the first link stays"
+    assert is_carried(row["used"], 1, 2)
 
 
 def no_multilink(row: dict[str, Any]) -> None:
@@ -160,16 +182,19 @@ ROWS: dict[str, Check] = {
     "black hole": black_hole,
     "load, 5 s x 3": load_kills,
     "load, farlink": load_is_borne,
+    "given up under load": given_up,
     "requests repeated": requests,
     "other discriminator": discriminator,
     "peer without multilink": no_multilink,
+    "unequal MRRU": small_mrru,
+    "other MRRU later": later_mrru,
 }
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(
     os.environ.get("FARLINK_PEERS") not in ("all", "again"),
-    reason="a minute or two for each of thirteen guests: FARLINK_PEERS=all includes them",
+    reason="a minute or two for each of sixteen guests: FARLINK_PEERS=all includes them",
 )
 @pytest.mark.parametrize("name", ROWS)
 def test_what_pppd_does_to_a_bundle(name, tmp_path):
