@@ -208,6 +208,32 @@ async def black_hole(world: World) -> Found:
     }
 
 
+async def black_hole_both_ways(world: World, for_s: float = 150.0) -> Found:
+    """One line of three carries nothing, while packets come and go: whether echoes tell, if they wait for a pause."""
+    await _up(world)
+    directions = {"near": "far", "far": "near"}
+    streams = [
+        Stream(world.ends, every_s=0.1, length=100, sender=sender, receiver=receiver) for sender, receiver in directions.items()
+    ]
+    for stream in streams:
+        stream.start(int(10 * for_s))
+    await asyncio.sleep(3.0)
+    began = time.monotonic()
+    world.deafen(1)
+    phones = world.pair(1)
+    while any(phone.lives for phone in phones) and time.monotonic() < began + for_s - 5:
+        await asyncio.sleep(0.2)
+    found: Found = {"lives": [phone.lives for phone in phones], "after_s": time.monotonic() - began}
+    sent = [[number for number, at in stream.sent.items() if at > began + 0.5] for stream in streams]
+    found["sent"] = [len(numbers) for numbers in sent]
+    found["arrived"] = [
+        sum(number in stream.arrived for number in numbers) for stream, numbers in zip(streams, sent, strict=True)
+    ]
+    for stream in streams:
+        stream.close()
+    return found
+
+
 async def loaded(world: World, for_s: float = 90.0) -> Found:
     """Echoes while TCP fills the lines of a slow bundle: its first ten segments alone take them 25 s."""
     await _up(world)
@@ -305,6 +331,7 @@ async def other_mrru_later(world: World) -> Found:
 Row = tuple[Callable[[World], Awaitable[Found]], dict[str, Any]]
 # One packet waits in a line of 19200 bit/s for 0.6 s; the check supposes 2400.
 _QUICK_ECHO = "echo_interval_s = 2\necho_failures = 3\nline_packets = 1\n"
+_ECHO = "echo_interval_s = 15\necho_failures = 4\n"
 ROWS: dict[str, Row] = {
     "smoke": (smoke, {}),
     "both at once, zaghloul-2005": (both_at_once, {"top": 'preset = "zaghloul-2005"'}),
@@ -316,6 +343,8 @@ ROWS: dict[str, Row] = {
     "last link lost": (last_link_lost, {"lines": 2}),
     "persist": (persisting, {"lines": 3}),
     "black hole": (black_hole, {"lines": 3, "ppp": _QUICK_ECHO}),
+    "black hole, packets both ways, adaptive": (black_hole_both_ways, {"lines": 3, "ppp": _ECHO + "echo_adaptive = true\n"}),
+    "black hole, packets both ways": (black_hole_both_ways, {"lines": 3, "ppp": _ECHO + "echo_adaptive = false\n"}),
     "load, 5 s x 3": (
         loaded,
         {

@@ -421,12 +421,15 @@ def why_left(phone: Phone) -> str | None:
 
 
 class Stream:
-    """Numbered packets from the near end to the far end, and when they arrive."""
+    """Numbered packets from the near end to the far end, or from an end to another, and when they arrive."""
 
-    def __init__(self, ends: dict[str, End], *, length: int = 200, every_s: float = 0.25) -> None:
+    def __init__(
+        self, ends: dict[str, End], *, length: int = 200, every_s: float = 0.25, sender: str = "near", receiver: str = "far"
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._length, self._every_s = length, every_s
-        self._from, self._to = ends["near"].udp(), ends["far"].udp()
+        self._address = ADDRESSES[receiver]
+        self._from, self._to = ends[sender].udp(), ends[receiver].udp()
         self._to.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._to.bind(("0.0.0.0", _PORT))
         self._loop.add_reader(self._to, self._take)
@@ -445,7 +448,7 @@ class Stream:
             await asyncio.sleep(max(0.0, begin + number * self._every_s - time.monotonic()))
             self.sent[number] = time.monotonic()
             try:
-                self._from.sendto(number.to_bytes(4, "big").ljust(self._length - 28, b"."), (ADDRESSES["far"], _PORT))
+                self._from.sendto(number.to_bytes(4, "big").ljust(self._length - 28, b"."), (self._address, _PORT))
             except OSError:  # no route while there is no ppp0, or its queue is full
                 self.refused += 1
 

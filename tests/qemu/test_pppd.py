@@ -122,6 +122,13 @@ def black_hole(row: dict[str, Any]) -> None:
     assert row["arrived_after"] >= 15
 
 
+def black_hole_both_ways(row: dict[str, Any]) -> None:
+    # Four echoes of 15 s, the one under way, one restart of LCP; and one interval more where packets put echoes off.
+    assert row["lives"] == [False, False]
+    assert 60 < row["after_s"] < 110
+    assert sum(row["arrived"]) < 0.1 * sum(row["sent"])
+
+
 def load_kills(row: dict[str, Any]) -> None:
     assert row["killed"]
     assert row["no_response"] > 0
@@ -180,6 +187,8 @@ ROWS: dict[str, Check] = {
     "last link lost": last_link,
     "persist": persist,
     "black hole": black_hole,
+    "black hole, packets both ways, adaptive": black_hole_both_ways,
+    "black hole, packets both ways": black_hole_both_ways,
     "load, 5 s x 3": load_kills,
     "load, farlink": load_is_borne,
     "given up under load": given_up,
@@ -194,7 +203,7 @@ ROWS: dict[str, Check] = {
 @pytest.mark.slow
 @pytest.mark.skipif(
     os.environ.get("FARLINK_PEERS") not in ("all", "again"),
-    reason="a minute or two for each of sixteen guests: FARLINK_PEERS=all includes them",
+    reason="a minute or two for each of eighteen guests: FARLINK_PEERS=all includes them",
 )
 @pytest.mark.parametrize("name", ROWS)
 def test_what_pppd_does_to_a_bundle(name, tmp_path):
