@@ -8,8 +8,8 @@ use farlink_core::{OriginShift, Time};
 
 use super::place::Place;
 
-/// Drivers wake up late by up to this. What was due meanwhile is sent at once, and no more, whatever the delay.
-pub(super) const TIMER_LATENESS: Time = Time::from_millis(5);
+/// Drivers wake up late by up to this, on a busy machine. What was due meanwhile is sent at once, and no more, whatever the delay.
+pub(super) const TIMER_LATENESS: Time = Time::from_millis(20);
 
 /// One rate for all connections with the same settings: nearly always a single one.
 #[derive(Debug, Default)]

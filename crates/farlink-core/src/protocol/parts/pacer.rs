@@ -35,6 +35,11 @@ pub(in crate::protocol) fn quantum(rate: f64, mss: u32) -> u32 {
 /// Largest burst that Linux passes to a network card, bytes.
 const LARGEST_QUANTUM: f64 = 65_536.0;
 
+/// A late driver sends no more than this at once of what it has missed, or what takes this long if that is more: on a fast path a long
+/// burst would not fit into a queue.
+const MISSED_BYTES: f64 = 65_536.0;
+const MISSED: Time = Time::from_millis(5);
+
 impl Pacer {
     /// Sends at a rate, unless it is `None`.
     pub(in crate::protocol) fn new(rate: Option<BitRate>) -> Self {
@@ -109,9 +114,16 @@ impl Pacer {
             self.credit = self.credit.saturating_sub(bytes);
             // An idle period is not made up for, because the unsent data would follow in a burst.
             let span = Time::from_ps((self.ps_per_byte * f64::from(bytes)) as u64);
-            let earliest = if self.is_waited_for { now.since(self.catches_up) } else { now };
+            let earliest = if self.is_waited_for { now.since(self.missed()) } else { now };
             self.next = self.next.max(earliest) + span;
         }
+    }
+
+    /// How late a packet may be that is caught up with.
+    #[inline(always)]
+    fn missed(&self) -> Time {
+        let burst = Time::from_ps((self.ps_per_byte * MISSED_BYTES) as u64);
+        self.catches_up.min(burst.max(MISSED))
     }
 }
 
@@ -174,6 +186,22 @@ mod tests {
         pacer.set_waited_for(false);
         pacer.on_sent(Time::from_millis(200), 1000);
         assert_eq!(pacer.next(), Time::from_millis(201), "nothing waited, so nothing was missed");
+    }
+
+    #[test]
+    fn what_is_caught_up_with_is_bounded_in_bytes_or_time() {
+        for (rate_bps, missed_us) in [(1e6, 20_000), (52_428_800.0, 10_000), (1e9, 5000)] {
+            let mut pacer = Pacer::new(Some(BitRate::new(rate_bps).unwrap()));
+            pacer.set_catch_up(Time::from_millis(20));
+            pacer.set_waited_for(true);
+            pacer.on_sent(Time::from_secs(1), 1000);
+            let span = Time::from_secs_f64(8000.0 / rate_bps);
+            assert_eq!(
+                pacer.next(),
+                Time::from_secs(1).since(Time::from_ps(missed_us * 1_000_000)) + span,
+                "{rate_bps}"
+            );
+        }
     }
 
     #[test]

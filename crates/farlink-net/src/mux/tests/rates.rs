@@ -20,6 +20,10 @@ struct Dumbbell {
     delay: Time,
     /// Whether nothing comes through, either way.
     is_cut: bool,
+    /// Hosts wake up late by up to this, and until then neither read nor send.
+    late: Time,
+    wakes: Vec<Time>,
+    waiting: Vec<Vec<(SocketAddr, Vec<u8>)>>,
     random: SplitMix64,
     /// Bytes that each connection of each pair has read.
     read: Vec<BTreeMap<ConnectionId, u64>>,
@@ -47,6 +51,9 @@ impl Dumbbell {
             back_loss: 0.0,
             delay: DELAY,
             is_cut: false,
+            late: Time::ZERO,
+            wakes: vec![Time::ZERO; 2 * pairs],
+            waiting: vec![Vec::new(); 2 * pairs],
             random: SplitMix64::new(1),
             read: vec![BTreeMap::new(); pairs],
             dropped: 0,
@@ -100,31 +107,51 @@ impl Dumbbell {
         let end = self.now + Time::from_millis(milliseconds);
         while self.now < end {
             for host in 0..self.hosts.len() {
-                if host.is_multiple_of(2) {
-                    for &id in &senders[host / 2] {
-                        if self.hosts[host].unsent_bytes(id) < 50_000 {
-                            self.hosts[host].write(self.now, id, &mut Bytes::from(vec![7; 100_000]));
-                        }
-                    }
-                }
-                self.send(host);
-                while let Some((id, event)) = self.hosts[host].poll_event() {
-                    while let Some(data) = self.hosts[host].read(id) {
-                        *self.read[host / 2].entry(id).or_default() += data.len() as u64;
-                    }
-                    if event == Event::Finished {
-                        self.hosts[host].close(self.now, id);
-                    }
+                if self.wakes[host] <= self.now {
+                    self.wake(host, senders);
                 }
             }
-            let due = self.hosts.iter().filter_map(Mux::poll_timeout).min();
+            let wake = self.wakes.iter().copied().min();
             let arrival = self.on_the_way.first_key_value().map(|((at, _), _)| *at);
-            self.now = due.into_iter().chain(arrival).min().map_or(end, |next| next.max(self.now)).min(end);
+            self.now = wake.into_iter().chain(arrival).min().map_or(end, |next| next.max(self.now)).min(end);
             while let Some(entry) = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (to, from, datagram) = entry.remove();
-                self.hosts[to].receive(self.now, Route::to(from), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+                self.waiting[to].push((from, datagram));
+                self.wakes[to] = self.wakes[to].min(self.now + self.lateness());
+            }
+            if self.late == Time::ZERO {
+                self.wakes.fill(self.now);
             }
         }
+    }
+
+    fn lateness(&mut self) -> Time {
+        Time::from_secs_f64(self.late.as_secs_f64() * (self.random.next_u64() as f64 / 2_f64.powi(64)))
+    }
+
+    /// A host reads what waits, writes and sends, and sleeps until something is due.
+    fn wake(&mut self, host: usize, senders: &[Vec<ConnectionId>]) {
+        for (from, datagram) in std::mem::take(&mut self.waiting[host]) {
+            self.hosts[host].receive(self.now, Route::to(from), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+        }
+        if host.is_multiple_of(2) {
+            for &id in &senders[host / 2] {
+                if self.hosts[host].unsent_bytes(id) < 50_000 {
+                    self.hosts[host].write(self.now, id, &mut Bytes::from(vec![7; 100_000]));
+                }
+            }
+        }
+        self.send(host);
+        while let Some((id, event)) = self.hosts[host].poll_event() {
+            while let Some(data) = self.hosts[host].read(id) {
+                *self.read[host / 2].entry(id).or_default() += data.len() as u64;
+            }
+            if event == Event::Finished {
+                self.hosts[host].close(self.now, id);
+            }
+        }
+        let late = if self.late > Time::ZERO { self.lateness() } else { Time::ZERO };
+        self.wakes[host] = self.hosts[host].poll_timeout().map_or(Time::NEVER, |due| due.max(self.now) + late);
     }
 
     /// Shares of the link that the pairs have in the next seconds.
@@ -415,6 +442,27 @@ fn data_comes_soon_after_an_outage_of_both_ways() {
                 took_ms += 5;
             }
             assert!(took_ms <= 450, "{took_ms} ms, seed {seed}, {:?}", usual.rate_control);
+        }
+    }
+}
+
+/// `[P20]`: hosts that wake up late fill a path all the same. With 5 ms in place of 20, those that are late by up to 20 ms had 1.1 Mb/s.
+#[test]
+fn hosts_that_wake_up_late_keep_their_rate() {
+    for late_ms in [1, 5, 10, 20] {
+        for knows in [false, true] {
+            let mut net = Dumbbell::new(1, 1e7, Time::from_millis(100));
+            net.delay = Time::from_millis(50);
+            net.late = Time::from_millis(late_ms);
+            if knows {
+                net.hosts[0].set_link(net.now, link(1e7, true));
+            }
+            let usual = AerotpConfig { mack_timeout_s: PositiveSeconds::new(0.01).unwrap(), ..friendly() };
+            net.hosts[1].listen(PORT, &usual, AcceptorLimits::default()).unwrap();
+            let ids = vec![net.connect(0, 1, &usual)];
+            net.run(10, &ids);
+            let [share] = net.shares(10, &ids)[..] else { unreachable!() };
+            assert!(share > 0.9, "{late_ms} ms, {knows}: {share}");
         }
     }
 }
