@@ -253,6 +253,16 @@ def test_a_caller_who_gives_up():
     assert dialogue.feed(b"", 10.0) == [ev.RingingEnded()]
 
 
+def test_a_call_that_is_taken_is_not_given_up_while_it_is_set_up():
+    """A satellite's call takes longer to be set up than the pause between two rings."""
+    dialogue = ready("hayes")
+    dialogue.feed(b"\r\nRING\r\n", 0.0)
+    dialogue.answer(0.5)
+    assert dialogue.feed(b"\r\nRING\r\n", 1.0) == []
+    assert dialogue.feed(b"", 12.0) == []
+    assert dialogue.feed(b"\r\nCONNECT 9600\r\n", 40.0) == [ev.Connected(9600, is_incoming=True)]
+
+
 def test_signal_is_asked_for_after_registration_only():
     dialogue = ready()
     dialogue.ask_signal(0.0)

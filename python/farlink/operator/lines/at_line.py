@@ -244,7 +244,7 @@ class AtLine:
                 call, self._call = self._call, None
                 self._report("dial-failed", call=call, cause=result)
             case ev.Connected():
-                self._is_ringing = False
+                self._is_ringing = self._is_link_up = False
                 port.pause()
                 self._bytes = (None, None)
                 self._report("carrier", call=self._call)
@@ -252,8 +252,10 @@ class AtLine:
                 self._over(how)
             case ev.DropDtr():
                 self._is_over = True  # the port is closed
-            case ev.HungUp():
-                self._hangs_up = False
+            case ev.HungUp(is_confirmed):
+                self._hangs_up, self._call = False, None
+                # A modem that has missed the escape sequence takes all for data, and its call goes on: DTR ends it.
+                self._is_over = self._is_over or not is_confirmed
             case ev.PinNeeded():
                 # Before it is sent: a power cut between the two must not lead to a second wrong one.
                 if self._pins.note_tried(self.name):
@@ -264,9 +266,13 @@ class AtLine:
                 self._pins.note_outcome(self.name, outcome)
             case ev.Failed(reason, tail):
                 self._fail(reason, tail, now)
-            case ev.Answered("AT+CEER", _, lines):
-                if lines:
-                    self._report("note", cause=f"the modem says of the last call: {'; '.join(lines)}")
+            case ev.Cause(text) if text:
+                self._note_cause(text)
+            case ev.Answered("AT+CEER", _, lines) if lines:
+                self._note_cause("; ".join(lines))
+
+    def _note_cause(self, said: str) -> None:
+        self._report("note", cause=f"the modem says of the last call: {said}")
 
     def _rings(self, number: str, name: str) -> None:
         """Someone calls: who is not listed, if there is a list, rings in vain."""
@@ -288,6 +294,8 @@ class AtLine:
     async def _obey(self, port: Port, now: float) -> None:
         """Do what was ordered, as soon as the modem can."""
         dialogue = self._dialogue
+        if self._is_over:
+            return  # orders are for the next session
         if self._hangs_up:
             await self._hang_up(port, now)
             return
@@ -342,6 +350,8 @@ class AtLine:
 
     async def _start_link(self, port: Port, call: int) -> None:
         try:
+            # The call of a modem that answers by itself has its number from the order.
+            self._call = call
             self._link = await self._back_end.start(self.name, port.fileno, self._link_said)
         except OSError as error:
             self._report("dial-failed", call=call, cause=f"{self._back_end.name}: {error.strerror}")

@@ -1,0 +1,176 @@
+"""A line on a pty whose modem follows a script: what it reports, and what it does with orders."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import tty
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from farlink.operator.at import Profile, profiles
+from farlink.operator.backend.link import Listener, Up
+from farlink.operator.config import Line
+from farlink.operator.lines import AtLine, Report
+
+PATIENCE_S = 30.0
+
+
+class Modem:
+    """The other side of a pty: answers each line with what `answers` has for its beginning, else with OK."""
+
+    def __init__(self) -> None:
+        self.master, self._slave = os.openpty()
+        tty.setraw(self._slave)
+        os.set_blocking(self.master, False)
+        self.port = os.ttyname(self._slave)
+        self.answers: dict[str, str | None] = {"ATD": None}
+        self.heard: list[str] = []
+        self._pending = b""
+
+    def listen(self) -> None:
+        asyncio.get_running_loop().add_reader(self.master, self._read)
+
+    def say(self, text: str) -> None:
+        os.write(self.master, f"\r\n{text}\r\n".encode())
+
+    def count(self, beginning: str) -> int:
+        return sum(line.startswith(beginning) for line in self.heard)
+
+    def close(self) -> None:
+        os.close(self.master)
+        os.close(self._slave)
+
+    def _read(self) -> None:
+        self._pending += os.read(self.master, 4096)
+        *lines, self._pending = self._pending.replace(b"+++", b"+++\r").split(b"\r")
+        for line in (one.decode() for one in lines if one):
+            self.heard.append(line)
+            answer = next((text for beginning, text in self.answers.items() if line.startswith(beginning)), "OK")
+            if answer is not None:
+                self.say(answer)
+
+
+class AnyPin:
+    """Every PIN may be tried."""
+
+    def may_try(self, line: str) -> bool:  # noqa: ARG002
+        return True
+
+    def note_tried(self, line: str) -> bool:  # noqa: ARG002
+        return True
+
+    def note_outcome(self, line: str, outcome: str) -> None:
+        pass
+
+
+class InstantBackEnd:
+    """Links that are up at once, until they are hung up."""
+
+    name = "instant"
+
+    def delay_s(self, line: str) -> float:  # noqa: ARG002
+        return 0.0
+
+    async def start(self, line: str, tty: int, tell: Listener) -> InstantBackEnd:  # noqa: ARG002
+        tell(Up())
+        return self
+
+    async def hang_up(self, *, ends_bundle: bool = False) -> None:
+        pass
+
+
+class World:
+    """A line, its modem and what it has reported."""
+
+    def __init__(self, profile: Profile, role: str) -> None:
+        self.modem = Modem()
+        self.reports: list[Report] = []
+        config = Line("kansas", self.modem.port, profile.name, role=role, number="12")
+        self.back_end: Any = InstantBackEnd()
+        self.line = AtLine(config, profile, self.back_end, self.reports.append, pins=AnyPin())
+
+    def events(self) -> list[tuple[str, int | None]]:
+        return [(one.event, one.call) for one in self.reports if one.event != "signal"]
+
+    async def until(self, condition: Callable[[], Any]) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < end, (self.events(), self.modem.heard)
+            await asyncio.sleep(0.01)
+
+    async def reported(self, event: str) -> Report:
+        await self.until(lambda: event in [one[0] for one in self.events()])
+        return next(one for one in reversed(self.reports) if one.event == event)
+
+
+def play(act: Callable[[World], Awaitable[None]], profile: Profile, role: str = "dial") -> World:
+    async def run() -> World:
+        world = World(profile, role)
+        world.modem.listen()
+        task = asyncio.create_task(world.line.run())
+        try:
+            await act(world)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            asyncio.get_running_loop().remove_reader(world.modem.master)
+            world.modem.close()
+        return world
+
+    return asyncio.run(asyncio.wait_for(run(), 2 * PATIENCE_S))
+
+
+HAYES = profiles.load("hayes")
+
+
+def test_reports_of_a_link_have_the_call_of_the_order_that_began_it():
+    """A modem that answers by itself tells of a call that nobody has numbered yet."""
+
+    async def act(world: World) -> None:
+        await world.until(lambda: world.modem.count("ATE1"))
+        await asyncio.sleep(0.2)
+        for call in (7, 8):
+            world.modem.say("CONNECT 9600")
+            await world.until(lambda call=call: len([one for one in world.events() if one[0] == "carrier"]) == call - 6)
+            world.line.start_link(call)
+            await world.until(lambda call=call: ("link-up", call) in world.events())
+            world.line.hang_up()
+            await world.until(lambda: world.line.is_idle)
+
+    profile = replace(HAYES, answer="auto", hang_up="escape")
+    world = play(act, profile, "answer")
+    assert world.events() == [("carrier", None), ("link-up", 7), ("carrier", None), ("link-up", 8)]
+
+
+def test_a_call_that_the_modem_does_not_end_is_ended_by_closing_the_port(monkeypatch):
+    """A modem that misses the escape sequence takes all that follows for data; the call would be paid for, for ever."""
+    monkeypatch.setattr("farlink.operator.at.dialogue._HANG_UP_LIMIT_S", 0.3)
+    monkeypatch.setattr("farlink.operator.at.dialogue._GUARD_S", 0.1)
+
+    async def act(world: World) -> None:
+        world.line.dial(1)
+        await world.until(lambda: world.modem.count("ATD"))
+        world.modem.say("CONNECT 9600")
+        await world.reported("carrier")
+        world.modem.answers = {"+++": None, "ATH": None, "ATD": "BUSY"}
+        before = world.modem.count("ATZ")
+        world.line.hang_up()
+        await world.until(lambda: world.modem.count("ATH"))
+        world.line.dial(2)
+        await world.reported("dial-failed")
+        assert world.modem.count("ATZ") == before + 1, "the port was opened anew before the next dial"
+
+    world = play(act, replace(HAYES, hang_up="escape"))
+    assert world.events() == [("carrier", 1), ("dial-failed", 2)]
+
+
+def test_what_a_modem_says_of_a_dial_that_failed_is_noted():
+    async def act(world: World) -> None:
+        world.modem.answers = {"ATD": "NO CARRIER", "AT+CEER": "+CEER: 17 user busy\r\n\r\nOK"}
+        world.line.dial(1)
+        assert "user busy" in (await world.reported("note")).cause
+
+    play(act, replace(HAYES, asks_cause=True))
