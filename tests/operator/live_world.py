@@ -52,15 +52,16 @@ FARLINK = [sys.executable, "-m", "farlink.cli"]
 
 
 class Running:
-    """An operator."""
+    """An operator. Its standard error goes to a file, or to a file descriptor."""
 
-    def __init__(self, config: Path, prefix: Sequence[str] = ()) -> None:
+    def __init__(self, config: Path, prefix: Sequence[str] = (), stderr: int | None = None) -> None:
         self.config = config
         self.bundle, _ = load(config, needs_ports=False)
         self._log = config.with_suffix(".log").open("ab")
         environment = {**os.environ, "FARLINK_TEST_CANARY": "none"}
+        told = self._log if stderr is None else stderr
         self.process = subprocess.Popen(
-            [*prefix, *FARLINK, "bundle", "up", config], stderr=self._log, stdout=self._log, env=environment
+            [*prefix, *FARLINK, "bundle", "up", config], stderr=told, stdout=self._log, env=environment
         )
 
     @property
@@ -159,9 +160,9 @@ class World:
         secrets.chmod(0o600)
         return config
 
-    def start(self, config: Path) -> Running:
+    def start(self, config: Path, stderr: int | None = None) -> Running:
         """Start an operator."""
-        self._running.append(Running(config, self.prefix))
+        self._running.append(Running(config, self.prefix, stderr))
         return self._running[-1]
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from farlink.operator.backend import StandIn
 from farlink.operator.config import Bundle, Line, Secrets
 from farlink.operator.journal import Journal, Transition, flat
 from farlink.operator.lines import Report
-from farlink.operator.live import Operator, control, systemd
+from farlink.operator.live import Operator, Teller, control, systemd
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
 from farlink.operator.live.recorder import JournalPins, Recorder
@@ -456,3 +456,36 @@ def test_a_command_that_meets_a_fault_is_answered(tmp_path):
 
     answer = asyncio.run(control.Server(tmp_path / "s", handle)._answer(b"{}"))
     assert answer["error"] == "internal error of the operator: KeyError('x')"
+
+
+def test_who_does_not_read_stops_nobody():
+    """As a terminal that is stopped by Ctrl-S, or a pipe whose reader hangs."""
+    goes_on, said = threading.Event(), []
+
+    def out(text: str) -> None:
+        goes_on.wait(30)
+        said.append(text)
+
+    teller = Teller(out)
+    with teller as tell:
+        begin = time.monotonic()
+        for at in range(1500):
+            tell(f"{at}")
+        assert time.monotonic() - begin < 5
+        goes_on.set()
+        while len(said) < 1000:
+            time.sleep(0.01)
+        tell("last")
+    assert said[:2] == ["0\n", "1\n"]
+    left_out = 1500 - sum(text.strip().isdecimal() for text in said)
+    assert left_out >= 499
+    assert said[-1] == f"({left_out} messages are left out: nobody read them)\nlast\n"
+
+
+def test_what_cannot_be_written_is_left_out():
+    def full(_text: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    with Teller(full) as tell:
+        tell("one")
+        tell("two")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -308,6 +309,26 @@ def test_only_listed_callers_are_answered_and_the_journal_keeps_who_called(tmp_p
         assert "a call is not answered: 101 is none of the line's callers" in [one.cause for one in far.of("far-1", "alive")]
         assert near.of("near-1", "failed")[0].cause == "NO ANSWER"
         assert (near.end(), far.end()) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["full disk", "nobody reads"])
+def test_what_cannot_be_told_stops_no_line(tmp_path, kind):
+    with world_in(tmp_path) as made:
+        made.bank(1)
+        far = made.start(made.configure("far", 1))
+        reads, writes = os.pipe()
+        fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+        stderr = os.open("/dev/full", os.O_WRONLY) if kind == "full disk" else writes
+        near = made.start(made.configure("near", 1), stderr=stderr)
+        until(lambda: near.state("near-1") == "connected")
+        if kind == "nobody reads":
+            # Far more than a pipe holds.
+            for _ in range(20):
+                assert near.ask(do="hold", cause="x" * 200) == near.ask(do="release") == {"lines": ["near-1"]}
+            assert len(near.of("near-1", "held")) == 20
+        assert (near.end(), far.end()) == (0, 0)
+        for file in {reads, writes, stderr}:
+            os.close(file)
 
 
 def test_a_port_that_is_missing_is_waited_for(tmp_path):

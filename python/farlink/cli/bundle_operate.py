@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from farlink.cli.messages import data, note, user_errors
+from farlink.untrusted import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_MOST_TOLD = 1000
 
 UP_EXAMPLES = """
 [bold]Examples[/bold]
@@ -77,18 +80,20 @@ def up(config: File) -> None:
         from farlink.extras import require
         from farlink.operator.config import load
         from farlink.operator.core_dumps import forbid_core_dumps
-        from farlink.operator.live import operate
+        from farlink.operator.live import Teller, operate
 
         forbid_core_dumps()
         require("serialx", "a line with a modem")
         bundle, secrets = load(config, needs_ports=False)
         begin = time.monotonic()
-        operate(
-            bundle,
-            secrets,
-            folder=config.parent,
-            tell=lambda said: note(f"{time.monotonic() - begin:.1f} s: {_without(said, secrets.texts())}"),
-        )
+        with Teller() as teller:
+
+            def tell(said: str) -> None:
+                # A modem's words may have anything in them.
+                shown = printable(_without(said, secrets.texts()), _MOST_TOLD)
+                teller(f"{time.monotonic() - begin:.1f} s: {shown}")
+
+            operate(bundle, secrets, folder=config.parent, tell=tell)
 
 
 def down(config: File) -> None:

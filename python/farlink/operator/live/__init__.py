@@ -5,5 +5,6 @@ from __future__ import annotations
 from farlink.operator.live.control import ask
 from farlink.operator.live.loop import Operator, operate
 from farlink.operator.live.status import shown
+from farlink.operator.live.teller import Teller
 
-__all__ = ["Operator", "ask", "operate", "shown"]
+__all__ = ["Operator", "Teller", "ask", "operate", "shown"]
