@@ -341,6 +341,7 @@ def test_a_pin_is_tried_once_over_restarts_too(disk):
 def test_a_pin_is_not_tried_if_that_cannot_be_noted_or_may_have_been_forgotten(disk):
     recorder = Recorder(disk, lambda _: None)
     assert not JournalPins(recorder, is_journal_damaged=True).may_try("a")
+    assert not JournalPins(recorder, is_journal_damaged=False).may_try("a"), "the next start has a whole journal"
     disk.is_full = True
     assert not JournalPins(recorder, is_journal_damaged=False).note_tried("a")
 

@@ -126,6 +126,22 @@ def test_a_held_line_stays_down_until_it_is_released(world, farlink):
     until(lambda: world.near.state("near-2") == "connected", lambda: world.near.log[-2000:])
 
 
+def test_orders_that_do_nothing_say_so(world, farlink):
+    all_up(world)
+    done = farlink("release", world.near.config, "near-2")
+    assert (done.returncode, "release: near-2 is not held" in done.stderr) == (2, True)
+    assert farlink("hold", world.near.config, "near-2").returncode == 0
+    done = farlink("redial", world.near.config, "near-2")
+    assert (done.returncode, "redial: near-2 is held" in done.stderr) == (2, True)
+    done = farlink("inject", world.near.config, "--now", "--line", "near-2", "--line", "near-5")
+    assert done.stderr == "drops are injected: near-5\nnothing is done to: near-2, which is not up\n"
+    assert farlink("release", world.near.config, "near-2").returncode == 0
+    done = farlink("redial", world.near.config, "--try-pin")
+    assert (done.returncode, "name the line whose PIN is to be tried" in done.stderr) == (2, True)
+    done = farlink("redial", world.near.config, "near-2", "--try-pin")
+    assert (done.returncode, "near-2 has no PIN" in done.stderr) == (2, True)
+
+
 def test_injected_drops_are_marked_and_left_out_of_fits(world, tmp_path, farlink):
     all_up(world)
     done = farlink("inject", world.near.config, "--now", "--line", "near-3")
@@ -324,7 +340,7 @@ def test_what_cannot_be_told_stops_no_line(tmp_path, kind):
         if kind == "nobody reads":
             # Far more than a pipe holds.
             for _ in range(20):
-                assert near.ask(do="hold", cause="x" * 200) == near.ask(do="release") == {"lines": ["near-1"]}
+                assert near.ask(do="hold", cause="x" * 200) == near.ask(do="release") == {"lines": ["near-1"], "left": {}}
             assert len(near.of("near-1", "held")) == 20
         assert (near.end(), far.end()) == (0, 0)
         for file in {reads, writes, stderr}:
@@ -366,14 +382,27 @@ def test_a_wrong_pin_is_sent_once_over_restarts(tmp_path):
         config = made.configure("near", 1, profile="sim7600", number=lambda _: "*99#")
         secrets = made.folder / "secrets.toml"
         secrets.write_text(f'password = "{CANARY}"\n[pin]\nnear-1 = "8265"\n')
-        for _ in range(3):
+        for _ in range(2):
             near = made.start(config)
             until(lambda near=near: near.lines().get("near-1", {}).get("modem_failure"), lambda near=near: near.log)
             assert near.end() == 0
+        near = made.start(config)
+        until(lambda: near.lines().get("near-1", {}).get("modem_failure"), lambda: near.log)
+        # Who has corrected it means the new one, and the operator has the old one.
+        secrets.write_text(f'password = "{CANARY}"\n[pin]\nnear-1 = "4711"\n')
+        with pytest.raises(OperatorError, match="is not the one that the operator has read"):
+            near.ask(do="redial", lines=["near-1"], try_pin=True)
+        assert near.end() == 0
+        near = made.start(config)
+        until(lambda: near.lines().get("near-1", {}).get("modem_failure"), lambda: near.log)
+        near.ask(do="redial", lines=["near-1"], try_pin=True)
+        until(lambda: near.lines()["near-1"]["modem"] in ("ready", "dialling"), lambda: near.log)
+        assert near.end() == 0
         assert near.log.count("the SIM has refused its PIN, which is not tried again") >= 1
         assert near.log.count("has refused its PIN before") >= 2
-        assert "8265" not in near.log
-        assert b"8265" not in near.bundle.journal.read_bytes()
+        for pin in ("8265", "4711"):
+            assert pin not in near.log
+            assert pin.encode() not in near.bundle.journal.read_bytes()
         assert "AT+CPIN" not in near.log
 
 

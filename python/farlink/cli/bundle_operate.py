@@ -143,7 +143,7 @@ def redial(
     config: File,
     lines: Lines = None,
     try_pin: Annotated[
-        bool, typer.Option("--try-pin", help="Try the PIN of the SIM once more. Three wrong ones lock a SIM.")
+        bool, typer.Option("--try-pin", help="Try the PIN of these lines' SIMs once more. Three wrong ones lock a SIM.")
     ] = False,
 ) -> None:
     """Dial lines of FILE now, whatever they wait for.
@@ -180,12 +180,19 @@ def inject(
             rate_hz(rate)
         done = _ask(config, {"do": "inject", "rate": rate, "lines": line, "seed": seed, "now": now, "off": off})
         note("no more drops are injected" if off else f"drops are injected: {', '.join(done['lines'])}")
+        _note_left(done)
 
 
 def _order(config: Path, what: str, lines: list[str] | None, **more: object) -> None:
     with user_errors():
         done = _ask(config, {"do": what, "lines": lines, **more})
         note(f"{what}: {', '.join(done['lines'])}")
+        _note_left(done)
+
+
+def _note_left(done: Mapping[str, Any]) -> None:
+    if done.get("left"):
+        note(f"nothing is done to: {', '.join(f'{line}, which {why}' for line, why in done['left'].items())}")
 
 
 def _ask(config: Path, request: dict[str, Any]) -> dict[str, Any]:

@@ -436,7 +436,8 @@ class Dialogue:
         if self._pin is None:
             return self._failed("the SIM asks for a PIN, and there is none in the secrets file")
         if self._is_pin_spent:
-            return self._failed("the SIM has refused its PIN before, and it is not tried again")
+            said = "the SIM has refused its PIN before, and it is not tried again"
+            return self._failed(f"{said} without `farlink bundle redial FILE LINE --try-pin`")
         self._is_pin_awaited = True
         return [ev.PinNeeded()]
 

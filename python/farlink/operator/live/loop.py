@@ -23,6 +23,7 @@ from farlink.operator.config import Bundle, Secrets
 from farlink.operator.journal import Journal
 from farlink.operator.lines import AtLine, Report
 from farlink.operator.lines.at_line import LATE_S
+from farlink.operator.live import by_hand
 from farlink.operator.live.control import Server, socket_of
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
@@ -91,7 +92,7 @@ class Operator:
     def __init__(
         self, bundle: Bundle, secrets: Secrets, journal: Journal, back_end: BackEnd, *, folder: Path, tell: Tell
     ) -> None:
-        self._bundle, self._back_end, self._tell = bundle, back_end, tell
+        self._bundle, self._secrets, self._back_end, self._tell = bundle, secrets, back_end, tell
         self._recorder = Recorder(journal, self._journal_failed)
         self._pins = JournalPins(self._recorder, is_journal_damaged=journal.loss is not None)
         known = {line.name: profile_of(line.profile, folder) for line in bundle.lines}
@@ -116,6 +117,8 @@ class Operator:
 
     async def run(self) -> None:
         """Operate until `stop`."""
+        for name in self._secrets.pins:
+            self._pins.may_try(name)  # what a damaged journal has forgotten is noted, before anything else is
         server = Server(socket_of(self._bundle.journal), self._asked)
         await server.start()
         running = [asyncio.create_task(self._guarded(line)) for line in self._lines.values()]
@@ -316,29 +319,40 @@ class Operator:
 
     def _named(self, request: dict[str, Any]) -> list[str]:
         names = request.get("lines") or list(self._lines)
-        for name in names:
+        if not isinstance(names, list):
+            raise OperatorError(f"lines {str(names)[:40]!r}", "give a list of their names")
+        for name in map(str, names):
             if name not in self._lines:
-                raise OperatorError(
-                    f"bundle {self._bundle.name} has no line {str(name)[:40]!r}", instead(str(name), self._lines)
-                )
+                raise OperatorError(f"bundle {self._bundle.name} has no line {name[:40]!r}", instead(name, self._lines))
         return [str(name) for name in names]
 
     def _by_hand(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
-        names = self._named(request)
+        names, left = self._named(request), {}
+        if request.get("try_pin"):
+            by_hand.check_pins(self._bundle, self._secrets, request.get("lines"))
         for name in names:
+            if why := by_hand.in_vain(what, self._line_status(name)):
+                left[name] = why
+                continue
             if request.get("try_pin") and not self._pins.allow(name):
                 raise OperatorError("that the PIN may be tried cannot be noted in the journal", "free some space")
             self._handle(what, name, cause=str(request.get("cause", ""))[:200])
             if what == "redial":
                 self._lines[name].try_again()
-        return {"lines": names}
+                if why := by_hand.still_waits(self._line_status(name)):
+                    left[name] = why
+        return by_hand.answer(what, names, left)
+
+    def _line_status(self, name: str) -> dict[str, Any]:
+        return next(one for one in self._dialler.status(time.monotonic()) if one["line"] == name)
 
     def _inject(self, request: dict[str, Any]) -> dict[str, Any]:
         names = self._named(request)
         if request.get("now"):
+            left = {name: why for name in names if (why := by_hand.in_vain("inject", self._line_status(name)))}
             for name in names:
                 self._handle("inject", name)
-            return {"lines": names}
+            return by_hand.answer("inject", names, left)
         if request.get("off"):
             self._injector = None
             return {"lines": []}

@@ -306,9 +306,12 @@ class JournalPins:
         self._is_journal_damaged = is_journal_damaged
 
     def may_try(self, line: str) -> bool:
-        """Whether the PIN of this line may be sent. A damaged journal may have lost that it was refused."""
+        """Whether the PIN of this line may be sent. A damaged journal may have lost that it was refused, which is noted."""
         kept = self._recorder.kept(_fact(line))
-        return kept == "accepted" or (kept is None and not self._is_journal_damaged) or kept == "allowed"
+        if kept is None and self._is_journal_damaged:
+            self._recorder.keep(_fact(line), "unknown")
+            return False
+        return kept in (None, "accepted", "allowed")
 
     def note_tried(self, line: str) -> bool:
         """Note that it is about to be sent."""
