@@ -490,3 +490,37 @@ def test_what_cannot_be_written_is_left_out():
     with Teller(full) as tell:
         tell("one")
         tell("two")
+
+
+@pytest.mark.parametrize(
+    "history", ["nonsense", '{"farlink_history": 9, "lines": {}}', '{"farlink_history": 1, "lines": {"kansas": 1}}']
+)
+def test_a_damaged_history_does_not_keep_the_operator_from_its_work(tmp_path, history):
+    told: list[str] = []
+    with Journal(tmp_path / "camp.journal") as journal:
+        journal.keep("history", history)
+        operator = operator_in(tmp_path, journal, told)
+        operator._handle("start")
+        operator._keep_history()
+        assert operator.status()["lines"][0]["state"] == "connecting"
+        assert "is forgotten" in told[0]
+        operator_in(tmp_path, journal, told := [])
+        assert told == []
+
+
+def test_a_held_line_is_held_over_restarts(tmp_path):
+    async def begun(operator: Operator) -> str:
+        task = asyncio.create_task(operator.run())
+        while operator.status()["lines"][0]["reason"] == "not-started":
+            await asyncio.sleep(0.01)
+        state = str(operator.status()["lines"][0]["state"])
+        await operator._asked({"do": "hold", "cause": "antenna is repaired"} if state != "held" else {"do": "release"})
+        operator.stop()
+        await task
+        return state
+
+    with Journal(tmp_path / "camp.journal") as journal:
+        found = [asyncio.run(begun(operator_in(tmp_path, journal, []))) for _ in range(3)]
+        assert [found[0] != "held", found[1], found[2] != "held"] == [True, "held", True]
+        held = [one.cause for one in journal.history().transitions if one.state == "held"]
+    assert held == ["antenna is repaired"] * 3

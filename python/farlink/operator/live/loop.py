@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink import _core
-from farlink.errors import ArgumentError, OperatorError
+from farlink.errors import ArgumentError, FarlinkError, OperatorError, core_errors
 from farlink.near_names import instead
 from farlink.operator.at import Profile, profiles
 from farlink.operator.at.profiles import SCALES
@@ -97,8 +97,7 @@ class Operator:
         self._pins = JournalPins(self._recorder, is_journal_damaged=journal.loss is not None)
         known = {line.name: profile_of(line.profile, folder) for line in bundle.lines}
         self._most_signal = {name: SCALES[profile.signal] or None for name, profile in known.items()}
-        history = self._recorder.kept("history")
-        self._dialler = _core.BundleDialler(dialler_config(bundle, known), history, time.time_ns() % 2**63)
+        self._dialler = self._dialler_with_history(dialler_config(bundle, known))
         self._lines = {
             line.name: AtLine(
                 line, known[line.name], back_end, self._reported, pins=self._pins, pin=secrets.pins.get(line.name)
@@ -115,6 +114,18 @@ class Operator:
         self._is_stopping = False
         self._ended = asyncio.Event()
 
+    def _dialler_with_history(self, config: str) -> _core.BundleDialler:
+        """The dialler, which knows how calls went and what they cost, if the journal has that whole."""
+        history, seed = self._recorder.kept("history"), time.time_ns() % 2**63
+        if history is not None:
+            try:
+                with core_errors():
+                    return _core.BundleDialler(config, history, seed)
+            except FarlinkError as error:
+                # A damaged page of the journal must not keep a station from being reached.
+                self._tell(f"warning: what calls have cost and how they went is forgotten: {error.message}")
+        return _core.BundleDialler(config, None, seed)
+
     async def run(self) -> None:
         """Operate until `stop`."""
         for name in self._secrets.pins:
@@ -125,6 +136,9 @@ class Operator:
         try:
             await self._known()
             self._tell_time()
+            for name in self._lines:
+                if why := self._recorder.kept(_held(name)):
+                    self._handle("hold", name, cause=why)
             self._handle("start")
             notify(f"READY=1\nSTATUS={self._bundle.name}: {len(self._lines)} lines")
             await self._turn()
@@ -336,7 +350,10 @@ class Operator:
                 continue
             if request.get("try_pin") and not self._pins.allow(name):
                 raise OperatorError("that the PIN may be tried cannot be noted in the journal", "free some space")
-            self._handle(what, name, cause=str(request.get("cause", ""))[:200])
+            cause = str(request.get("cause", ""))[:200]
+            self._handle(what, name, cause=cause)
+            if what in ("hold", "release"):
+                self._recorder.keep(_held(name), (cause or "by hand") if what == "hold" else "")
             if what == "redial":
                 self._lines[name].try_again()
                 if why := by_hand.still_waits(self._line_status(name)):
@@ -401,6 +418,11 @@ class Operator:
             "hooks": {"failures": self._hooks.failures, "left_out": self._hooks.left_out},
             "lines": lines,
         }
+
+
+def _held(line: str) -> str:
+    """The fact that a line is held: why, or nothing."""
+    return f"held of {line}"
 
 
 def profile_of(name: str, folder: Path) -> Profile:
