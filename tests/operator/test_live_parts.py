@@ -80,6 +80,25 @@ def test_hooks_get_what_happened_and_hung_ones_do_not_stop_the_others(tmp_path, 
     assert hooks.failures == 1
 
 
+def test_a_hung_hook_is_ended_with_all_that_it_has_started(tmp_path, monkeypatch):
+    monkeypatch.setattr("farlink.operator.live.hooks._LIMIT_S", 0.5)
+    program = tmp_path / "hook"
+    program.write_text(f"#!/bin/sh\nsleep 100 & echo $! > {tmp_path}/child\nwait\n")
+    program.chmod(0o755)
+
+    async def act() -> None:
+        hooks = Hooks(program)
+        hooks.tell({"line": "a"})
+        await hooks.close(within_s=20)
+
+    asyncio.run(act())
+    status = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    until = time.monotonic() + 10
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_a_hook_that_is_missing_is_counted(tmp_path):
     async def act() -> int:
         hooks = Hooks(tmp_path / "none")
@@ -261,6 +280,41 @@ def test_a_full_disk_is_told_once_while_it_lasts(disk):
     recorder.retry()
     assert told[1:] == [""]
     assert recorder.waiting == 0
+
+
+def test_what_has_waited_is_written_a_little_at_a_time(disk, monkeypatch):
+    """Ten thousand transitions on a slow disk would stop all lines, and the watchdog would end the operator."""
+    told: list[str] = []
+    recorder = Recorder(disk, told.append)
+    disk.is_full = True
+    recorder.begin(["a"])
+    for attempt in range(50):
+        recorder.state(action("failed", cause=f"{attempt}"))
+    disk.is_full = False
+    record = disk._journal.record
+    monkeypatch.setattr(disk._journal, "record", lambda one: (time.sleep(0.02), record(one)))
+    begin = time.monotonic()
+    recorder.retry(0.1)
+    assert time.monotonic() - begin < 1.0
+    assert 0 < recorder.waiting < 50
+    assert recorder.refusal
+    recorder.state(action("failed", cause="50"))
+    recorder.retry(30.0)
+    assert [one.cause for one in disk.history().transitions] == [f"{attempt}" for attempt in range(51)]
+    assert (told[1:], recorder.refusal) == ([""], "")
+
+
+def test_a_connection_whose_beginning_had_to_be_left_out_begins_later(disk, monkeypatch):
+    monkeypatch.setattr("farlink.operator.live.recorder._MOST_WAITING", 3)
+    recorder = Recorder(disk, lambda _: None)
+    disk.is_full = True
+    recorder.begin(["b", "a"])
+    for _ in range(5):
+        recorder.state(action("failed"))
+    disk.is_full = False
+    recorder.retry()
+    assert [one[0] for one in states(disk)] == [1, 1, 1]
+    assert disk.history().connections[0].indices == {"b": 1, "a": 2}
 
 
 def test_a_journal_that_stays_full_forgets_the_oldest_within_bounds(disk, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -74,6 +75,8 @@ class Hooks:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
+                # A group of its own, so that a shell that is ended takes what it has started with it.
+                start_new_session=True,
             )
         except OSError:
             self.failures += 1
@@ -86,4 +89,4 @@ class Hooks:
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGKILL)

@@ -39,6 +39,8 @@ _FORGET_S = 86_400.0
 _SIGNAL_RECORDED_S = 60.0
 _DRAIN_S = 15.0
 _RESTART_S = 5.0
+# What waits for a disk that was full is written for so long at the end.
+_LAST_S = 10.0
 # Until whoever asked for the end has the answer.
 _ANSWER_S = 0.05
 # Beyond the modem's own limit for a dial, and PPP's for its set-up.
@@ -152,7 +154,7 @@ class Operator:
             await self._back_end.tear_down()
             self._recorder.finish()
             self._keep_history()
-            self._recorder.retry()
+            self._recorder.retry(_LAST_S)
             await self._hooks.close()
             self._ended.set()
             await asyncio.sleep(_ANSWER_S)

@@ -15,6 +15,8 @@ from farlink.operator.lines.line import Report
 
 # Transitions that wait until the journal can be written again.
 _MOST_WAITING = 10_000
+# So long they are written at a time.
+_RETRY_S = 0.2
 _BARS = 5
 # Calls that the operator ended are no drops of the network.
 _ON_PURPOSE = ("by-hand", "bundle-ended")
@@ -47,6 +49,8 @@ class _Line:
 class _Connection:
     """A connection: its number is known once the journal has taken it."""
 
+    start_s: float
+    first_indices: dict[str, int]
     indices: dict[str, int]
     number: int | None = None
     is_open: bool = True
@@ -161,13 +165,9 @@ class Recorder:
         """
         if self._connection is not None and (self._connection.is_open or not is_try):
             return
-        begun = self._connection = _Connection({name: at for at, name in enumerate(order, start=1)})
-        start_s, indices = time.time(), dict(begun.indices)
-
-        def begin() -> None:
-            begun.number = self._journal.begin(start_s, indices)
-
-        self._do(begin)
+        indices = {name: at for at, name in enumerate(order, start=1)}
+        begun = self._connection = _Connection(time.time(), indices, dict(indices))
+        self._do(lambda: self._number(begun))
 
     def primary(self, name: str | None) -> None:
         """Another line is the primary one: it gets index 1, and the former one its place."""
@@ -178,14 +178,14 @@ class Recorder:
         former = next((one for one, index in indices.items() if index == 1), name)
         indices[former], indices[name] = indices.get(name, len(indices)), 1
         given = dict(indices)
-        self._do(lambda: self._journal.index(connection.number or 0, given))
+        self._do(lambda: self._journal.index(self._number(connection), given))
 
     def finish(self) -> None:
         """End the connection: its last line is lost or closed."""
         connection, end_s = self._connection, time.time()
         if connection is not None and connection.is_open:
             connection.is_open = False
-            self._do(lambda: self._journal.finish(connection.number or 0, end_s))
+            self._do(lambda: self._journal.finish(self._number(connection), end_s))
 
     def keep(self, name: str, content: str) -> bool:
         """Keep a fact for the next start; whether it is durable now."""
@@ -204,26 +204,33 @@ class Recorder:
         """Delete old transitions."""
         self._do(lambda: self._journal.forget(time.time() - 86400 * keep_days))
 
-    def retry(self) -> None:
-        """Try again to write what waits."""
+    def retry(self, within_s: float = _RETRY_S) -> None:
+        """Try again to write what waits, for a short time: lines wait meanwhile, and each transition waits for the disk."""
         if not self._refusal:
             return
         # A fact may have been refused, which does not wait: whether the disk takes something again, is to be seen.
-        waiting = deque([*self._waiting, self._probe])
-        self._waiting = deque()
-        while waiting:
-            one = waiting.popleft()
-            try:
-                one()
-            except FarlinkError as error:
-                self._waiting = deque([one, *waiting][:-1])
-                self._refuse(error)
-                return
+        until = time.monotonic() + within_s
+        try:
+            while self._waiting:
+                self._waiting[0]()
+                self._waiting.popleft()
+                if time.monotonic() >= until:
+                    return
+            self._probe()
+        except FarlinkError as error:
+            self._refuse(error)
+            return
         self._refusal = ""
         self._failed("")
 
     def _probe(self) -> None:
         self._journal.keep("last start", self._boot)
+
+    def _number(self, connection: _Connection) -> int:
+        """The number of a connection, which begins in the journal now if its beginning did not get there."""
+        if connection.number is None:
+            connection.number = self._journal.begin(connection.start_s, connection.first_indices)
+        return connection.number
 
     def _line(self, name: str) -> _Line:
         return self._lines.setdefault(name, _Line())
@@ -239,7 +246,7 @@ class Recorder:
         def record() -> None:
             self._journal.record(
                 Transition(
-                    connection=connection.number or 0,
+                    connection=self._number(connection),
                     modem=name,
                     state=state,
                     time_s=time_s,
