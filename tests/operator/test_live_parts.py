@@ -578,3 +578,38 @@ def test_a_held_line_is_held_over_restarts(tmp_path):
         assert [found[0] != "held", found[1], found[2] != "held"] == [True, "held", True]
         held = [one.cause for one in journal.history().transitions if one.state == "held"]
     assert held == ["antenna is repaired"] * 3
+
+
+def test_a_bundle_that_is_lost_leaves_the_line_that_is_dialled(tmp_path):
+    """Its dial has nothing of the bundle; cut off unsaid, the dialler would wait for it in vain, and count a failure."""
+
+    class Spy:
+        def __init__(self) -> None:
+            self.orders: list[str] = []
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_, **__: self.orders.append(name)
+
+    async def act() -> None:
+        operator._handle("start")
+        operator._handle("carrier", "a", call=1)
+        operator._handle("link-up", "a", call=1)
+        operator._handle("bundle-lost")
+        await asyncio.gather(*operator._tasks)
+
+    lines = tuple(Line(name, str(tmp_path / name), "hayes", number="12") for name in "ab")
+    bundle = Bundle("camp", lines, 2, journal=tmp_path / "camp.journal", back_end="stand-in")
+    with Journal(tmp_path / "camp.journal") as journal:
+        operator = Operator(bundle, Secrets(), journal, StandIn(bundle), folder=tmp_path, tell=lambda _: None)
+        operator._lines = {"a": Spy(), "b": Spy()}
+        asyncio.run(act())
+    assert operator._lines["b"].orders == ["dial"]
+    assert "hang_up" in operator._lines["a"].orders
+
+
+def test_an_operator_that_is_ended_while_it_begins_dials_nothing(tmp_path):
+    with Journal(tmp_path / "camp.journal") as journal:
+        operator = operator_in(tmp_path, journal, [])
+        operator.stop()
+        asyncio.run(operator.run())
+        assert {one.state for one in journal.history().transitions} <= {"waiting"}

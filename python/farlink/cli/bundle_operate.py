@@ -72,7 +72,8 @@ Lines = Annotated[list[str] | None, typer.Argument(metavar="LINE...", help="Its 
 def up(config: File) -> None:
     """Dial the lines of FILE, keep them up and record what happens, until SIGTERM, Ctrl-C or `farlink bundle down`.
 
-    What happens is told on standard error. A port that is missing is waited for. At the end all calls are hung up.
+    What happens is told on standard error. A port that is missing is waited for. At the end all calls are hung up; so they are
+    when the terminal goes away, unless `nohup` keeps that from the operator.
     """
     with user_errors():
         import time
@@ -193,6 +194,8 @@ def _order(config: Path, what: str, lines: list[str] | None, **more: object) -> 
 def _note_left(done: Mapping[str, Any]) -> None:
     if done.get("left"):
         note(f"nothing is done to: {', '.join(f'{line}, which {why}' for line, why in done['left'].items())}")
+    for line, why in done.get("waits", {}).items():
+        note(f"{line} still waits ({why})")
 
 
 def _ask(config: Path, request: dict[str, Any]) -> dict[str, Any]:

@@ -29,9 +29,10 @@ def in_vain(what: str, line: Mapping[str, Any]) -> str:
     return ""
 
 
-def still_waits(line: Mapping[str, Any]) -> str:
-    """Why a line that was to be dialled waits all the same; empty if it does not."""
-    return f"waits ({line['reason']})" if line["state"] == "waiting" and line["role"] == "dial" else ""
+def still_waits(what: str, lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Lines that were to be dialled and wait all the same: why, and what ends it."""
+    waiting = [line for line in lines if what == "redial" and (line["state"], line["role"]) == ("waiting", "dial")]
+    return {line["line"]: f"{line['reason']}; until {line['ends']}" for line in waiting}
 
 
 def answer(what: str, names: Iterable[str], left: Mapping[str, str]) -> dict[str, Any]:

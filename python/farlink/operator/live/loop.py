@@ -141,7 +141,8 @@ class Operator:
             for name in self._lines:
                 if why := self._recorder.kept(_held(name)):
                     self._handle("hold", name, cause=why)
-            self._handle("start")
+            if not self._is_stopping:
+                self._handle("start")
             notify(f"READY=1\nSTATUS={self._bundle.name}: {len(self._lines)} lines")
             await self._turn()
             notify("STOPPING=1")
@@ -292,9 +293,10 @@ class Operator:
             self._recorder.finish()
 
     def _torn_down(self) -> None:
-        """The bundle ends: the lines' own links first, then whatever is left of it."""
-        for line in self._lines.values():
-            line.hang_up(ends_bundle=True)
+        """The bundle ends: the lines' own links first, then whatever is left of it. A dial has nothing of it, and goes on."""
+        for one in self._dialler.status(time.monotonic()):
+            if one["state"] != "connecting":
+                self._lines[one["line"]].hang_up(ends_bundle=True)
         task = asyncio.create_task(self._back_end.tear_down())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -358,9 +360,8 @@ class Operator:
                 self._recorder.keep(_held(name), (cause or "by hand") if what == "hold" else "")
             if what == "redial":
                 self._lines[name].try_again()
-                if why := by_hand.still_waits(self._line_status(name)):
-                    left[name] = why
-        return by_hand.answer(what, names, left)
+        done = by_hand.answer(what, names, left)
+        return {**done, "waits": by_hand.still_waits(what, map(self._line_status, done["lines"]))}
 
     def _line_status(self, name: str) -> dict[str, Any]:
         return next(one for one in self._dialler.status(time.monotonic()) if one["line"] == name)
@@ -433,7 +434,7 @@ def profile_of(name: str, folder: Path) -> Profile:
 
 
 def operate(bundle: Bundle, secrets: Secrets, *, folder: Path, tell: Tell, back_end: BackEnd | None = None) -> None:
-    """Operate a bundle until SIGTERM, SIGINT or `farlink bundle down`.
+    """Operate a bundle until SIGTERM, SIGINT, SIGHUP or `farlink bundle down`.
 
     Parameters
     ----------
@@ -470,7 +471,10 @@ async def _until_signal(
 ) -> None:
     operator = Operator(bundle, secrets, journal, back_end, folder=folder, tell=tell)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
         with suppress(RuntimeError, ValueError):  # not in the main thread
             loop.add_signal_handler(number, operator.stop)
     await operator.run()
