@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from farlink.errors import JournalError
 from farlink.operator.backend import Carried, Down, PppdBackEnd, Probe, StandIn, Up, orphans
 from farlink.operator.backend import stand_in as stand_ins
 from farlink.operator.config import Bundle, Line, Secrets
@@ -283,7 +284,8 @@ def test_what_a_killed_operator_left_behind_is_ended(tmp_path):
     os.close(world.tty)
     (tmp_path / "camp-a.script").write_text(ATTACHED)
     left = subprocess.Popen([tmp_path / "pppd", "file", tmp_path / "camp-a.options", "logfd", "1"], stdout=subprocess.DEVNULL)
-    other = subprocess.Popen(["sleep", "100"])
+    editor = "import time; time.sleep(100)"
+    other = subprocess.Popen([sys.executable, "-c", editor, tmp_path / "camp-a.options"])
     try:
         end = time.monotonic() + PATIENCE_S
         while not world.running():
@@ -295,6 +297,15 @@ def test_what_a_killed_operator_left_behind_is_ended(tmp_path):
         for process in (left, other):
             process.kill()
             process.wait()
+
+
+def test_the_pppds_of_an_operator_that_runs_are_not_taken_for_left_behind(tmp_path):
+    """A copy of bundle.toml in another folder has a journal, and a lock, of its own."""
+    first = World(tmp_path)
+    os.close(first.tty)
+    bundle = Bundle("camp", (Line("a", "/dev/ttyS0", "hayes", number="1"),), 1, journal=tmp_path / "copy" / "camp.journal")
+    with pytest.raises(JournalError, match=f"in use by process {os.getpid()}"):
+        PppdBackEnd(bundle, Secrets(), folder=tmp_path, secrets_folder=tmp_path).prepare()
 
 
 def stand_in(folder: Path, **ppp: int) -> StandIn:

@@ -12,14 +12,17 @@ _END_S = 3.0
 
 
 def find(marks: set[str]) -> dict[int, str]:
-    """Processes of which an argument is one of some marks: number -> mark. This process is none of them."""
+    """Processes that have one of some marks among their arguments: number -> mark. This process is none of them.
+
+    A mark is an argument, or several in a row with NUL between them.
+    """
     found = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
             continue
         with suppress(OSError):
-            arguments = (folder / "cmdline").read_bytes().split(b"\0")
-            mark = next((text for one in arguments if (text := os.fsdecode(one)) in marks), None)
+            arguments = os.fsdecode(b"\0" + (folder / "cmdline").read_bytes() + b"\0")
+            mark = next((one for one in marks if f"\0{one}\0" in arguments), None)
             if mark is not None and _is_alive(folder):
                 found[int(folder.name)] = mark
     return found

@@ -13,11 +13,13 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from farlink.errors import OutputError
 from farlink.operator.backend import orphans
 from farlink.operator.backend.link import Carried, Down, Link, Listener, Said, Up
 from farlink.operator.backend.process import Process
 from farlink.operator.config.bundle import Bundle, Line
 from farlink.operator.config.secrets_file import Secrets
+from farlink.operator.journal.lock import Lock
 from farlink.operator.pppd import Pppd, needs_of, program_of
 
 _INTERFACES = Path("/sys/class/net")
@@ -115,6 +117,7 @@ class PppdBackEnd:
         self._is_root = os.geteuid() == 0 if is_root is None else is_root
         self._options = {line.name: self._options_of(line) for line in bundle.lines}
         self._links: list[_PppdLink] = []
+        self._lock: Lock | None = None
 
     def missing(self) -> str | None:
         """pppd, the kernel's PPP, or a right of this user."""
@@ -123,10 +126,15 @@ class PppdBackEnd:
     def prepare(self) -> list[str]:
         """Write options and secrets, and end what a killed operator left behind."""
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        ended = orphans.end({where for _, where in self._options.values()})
+        # A copy of the bundle in another folder has another journal and its lock: its pppds would be taken for left behind.
+        # Who may not write there does without.
+        with suppress(OutputError):
+            self._lock = self._lock or Lock(self._folder / self._bundle.name)
+        # An editor may have the options open, too.
+        ended = orphans.end({"\0".join(options) for options in self._options.values()})
         if self._is_root:
             self._compiler.write(self._bundle, self._secrets)
-        return ended
+        return [one.partition("\0")[2] for one in ended]
 
     def _options_of(self, line: Line) -> tuple[str, str]:
         """How pppd is told where the options of a line are."""
