@@ -328,6 +328,7 @@ def test_secrets_that_others_may_read(bundle, tmp_path):
         ('pasword = "{}"', "did you mean 'password'"),
         ("password = {}", "not valid TOML (at line 1)"),
         ("password = 'a\"{}'", "without quotes"),
+        ('password = "@/{}"', "which pppd takes for the name of a file"),
         ("", "there is no password"),
     ],
 )
@@ -336,6 +337,17 @@ def test_mistakes_of_secrets_show_none(bundle, secrets, words):
 
     assert words in str(said)
     assert CANARY not in str(said)
+
+
+def test_a_pin_in_the_place_of_a_name_is_not_shown(bundle):
+    said = str(found(bundle(secrets='password = "x"\n[pin]\n8265 = "kansas"')))
+    assert "pin.****: there is no such line" in said
+    assert "8265" not in said
+
+
+def test_a_user_that_is_everybody_for_pppd_is_refused(bundle):
+    ((_, _, said),) = found(bundle(('user = "camp"', 'user = "*"')))
+    assert "everybody" in said
 
 
 def test_check_as_a_command(farlink, bundle):

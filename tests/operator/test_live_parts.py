@@ -613,3 +613,18 @@ def test_an_operator_that_is_ended_while_it_begins_dials_nothing(tmp_path):
         operator.stop()
         asyncio.run(operator.run())
         assert {one.state for one in journal.history().transitions} <= {"waiting"}
+
+
+def test_a_zone_that_changes_is_noticed(tmp_path, monkeypatch):
+    told: list[float] = []
+    with Journal(tmp_path / "camp.journal") as journal:
+        operator = operator_in(tmp_path, journal, [])
+        operator._handle = lambda _event, **details: told.append(details["zone_s"])
+        try:
+            for zone in ("UTC", "Asia/Tokyo"):
+                monkeypatch.setenv("TZ", zone)
+                operator._tell_time()
+        finally:
+            monkeypatch.undo()
+            time.tzset()
+    assert told == [0.0, 32400.0]

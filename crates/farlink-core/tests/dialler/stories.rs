@@ -283,3 +283,13 @@ fn costs_of_an_old_history_count_for_the_bundle() {
     story.all(BundleEvent::Start);
     assert_eq!(story.is(0), (CallState::Waiting, Reason::BundleAirtimeDay));
 }
+
+/// Where the bundle begins anew with its primary line, that line is dialled once by hand, not twice.
+#[test]
+fn a_primary_line_that_is_redialled_is_dialled_once() {
+    let mut story = Story::of(&bundle(2, r#", "primary": "stays-lost", "limits": {"dropped_s": 0}"#, ""));
+    assert_eq!(story.line(0, LineEvent::Redial), [Order::HangUp(0), Order::Dial(0)]);
+    story.connect(0);
+    assert_eq!(story.wait(10.0), []);
+    assert_eq!(story.line(0, LineEvent::Redial).iter().filter(|order| **order == Order::Dial(0)).count(), 1);
+}

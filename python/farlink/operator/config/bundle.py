@@ -262,8 +262,8 @@ TOP_KEYS: dict[str, Key] = {
     "use": whole(1, 64),
     "primary": name_of(PRIMARY_RULES),
     "user": text(
-        lambda value: bool(re.fullmatch(r"[!-~]{1,64}", value)) and not set(value) & set("\"'\\#"),
-        "a name without spaces, quotes, '\\' and '#'",
+        lambda value: bool(re.fullmatch(r"[!-~]{1,64}", value)) and not set(value) & set("\"'\\#") and value != "*",
+        "a name without spaces, quotes, '\\' and '#', and not '*', which is everybody for pppd",
     ),
     "secrets": text(_is_one_line, _PATH),
     "journal": text(_is_one_line, _PATH),

@@ -14,6 +14,8 @@ from farlink.near_names import instead
 from farlink.operator.tables import Mistake
 from farlink.untrusted import printable, read_text, toml_tables
 
+_PIN = re.compile("[0-9]{4,8}")
+
 
 @dataclass(frozen=True)
 class Secrets:
@@ -78,14 +80,16 @@ def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
     password = tables.get("password", "")
     if not isinstance(password, str) or not password.isprintable() or len(password) > 255 or set(password) & set('"\\'):
         found.append(Mistake("password: not a text of up to 255 letters without quotes and backslashes", "choose another"))
+    elif password.startswith("@/"):
+        found.append(Mistake("password: begins with @/, which pppd takes for the name of a file", "choose another"))
     pins = tables.get("pin", {})
     if not isinstance(pins, dict):
         return [*found, Mistake("pin: not a table", 'write [pin], and below it kansas = "1234"')]
     for line, pin in pins.items():
+        # Who has written both the wrong way round has a PIN for the name of a line.
+        shown = "****" if line not in lines and _PIN.fullmatch(line) else printable(line, 40)
         if line not in lines:
-            found.append(
-                Mistake(f"pin.{printable(line, 40)}: there is no such line", instead(line, lines) if lines else "name a line")
-            )
-        if not isinstance(pin, str) or not re.fullmatch("[0-9]{4,8}", pin):
-            found.append(Mistake(f"pin.{printable(line, 40)}: not a text of 4 to 8 digits", 'write it in quotes, as "1234"'))
+            found.append(Mistake(f"pin.{shown}: there is no such line", instead(line, lines) if lines else "name a line"))
+        if not isinstance(pin, str) or not _PIN.fullmatch(pin):
+            found.append(Mistake(f"pin.{shown}: not a text of 4 to 8 digits", 'write it in quotes, as "1234"'))
     return found

@@ -83,8 +83,8 @@ class Server:
             writer.write(json.dumps(answer).encode() + b"\n")
             async with asyncio.timeout(_LIMIT_S):
                 await writer.drain()
-        except (OSError, TimeoutError, ValueError):
-            pass  # who asks is gone, slow, or says too much
+        except (OSError, TimeoutError, ValueError, asyncio.CancelledError):
+            pass  # who asks is gone, slow, or says too much; or the operator ends, and asyncio would tell of the cancelled task
         finally:
             writer.close()
 

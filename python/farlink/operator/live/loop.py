@@ -307,6 +307,7 @@ class Operator:
         return [one["line"] for one in sorted(status, key=lambda one: (not one["is_primary"], -(one["expected_up_s"] or 0.0)))]
 
     def _tell_time(self) -> None:
+        time.tzset()  # a ship sets its clock on the way, and a process keeps the zone that it began with
         offset = datetime.now().astimezone().utcoffset()
         self._handle("wall-clock", unix_s=time.time(), zone_s=offset.total_seconds() if offset is not None else 0.0)
 

@@ -30,7 +30,8 @@ impl Dialler {
         if line.has_call() {
             self.end_call(index, (CallState::Dropped, Reason::ByHand, at), at, out);
         }
-        if self.lines[index].state != CallState::Waiting {
+        // With a bundle that ends with its primary line, the line may be dialled already.
+        if self.lines[index].state != CallState::Waiting && !self.lines[index].has_call() {
             self.try_dial(index, at, out);
         }
     }
