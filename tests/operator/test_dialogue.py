@@ -134,6 +134,20 @@ def test_a_silent_modem_is_asked_three_times_and_then_fails():
     assert found[0].tail == b"~" * 4096
 
 
+def test_a_modem_with_a_call_that_was_left_behind_is_escaped():
+    """It takes all lines for data, until it hears the escape sequence with silence around it; ATZ then ends the call."""
+    dialogue = Dialogue(load("iridium-9505a"))
+    dialogue.start(0.0)
+    assert dialogue.poll_output() == b"ATZ\r"
+    assert (dialogue.feed(b"", 5.0), dialogue.poll_output()) == ([], b"")
+    dialogue.feed(b"", 6.0)
+    assert dialogue.poll_output() == b"+++"
+    dialogue.feed(OK, 7.5)
+    assert dialogue.poll_output() == b"ATZ\r"
+    dialogue.feed(OK, 7.6)
+    assert dialogue.poll_output().startswith(b"ATS0=0")
+
+
 def test_a_refused_line_fails():
     dialogue = Dialogue(load("hayes"))
     dialogue.start(0.0)

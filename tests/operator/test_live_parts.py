@@ -416,6 +416,25 @@ def test_facts_survive_migration_and_damage(tmp_path):
         assert journal.kept("history") == '{"kansas": 1234}'
 
 
+def test_a_last_number_that_cannot_be_written_neither_ends_the_operator_nor_doubles_a_transition(tmp_path, monkeypatch):
+    """A disk that fails, or one that writes each block anew and is full."""
+    with Journal(tmp_path / "j") as journal:
+        recorder = Recorder(journal, lambda _: None)
+        recorder.begin(["a"])
+
+        def fail(_number: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal._last, "write", fail)
+            recorder.state(action("connecting"))
+        recorder.state(action("connected"))
+        recorder.retry()
+        assert states(journal) == [(1, "a", "connecting"), (1, "a", "connected")]
+    with Journal(tmp_path / "j") as journal:
+        assert journal.loss is None
+
+
 def test_an_index_of_modems_that_changes_is_read_back(tmp_path):
     with Journal(tmp_path / "j") as journal:
         number = journal.begin(1.0, {"a": 1, "b": 2})

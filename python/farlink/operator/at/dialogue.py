@@ -481,6 +481,9 @@ class Dialogue:
             command.tries -= 1
             command.lines.clear()
             self._queue.appendleft(command)
+            if self._profile.hang_up == "escape":
+                # A call that an operator has left behind: its modem takes the lines for data, and DTR does not end it.
+                self._queue.appendleft(_Command("", "escape", 2 * _GUARD_S, pause_s=_GUARD_S, raw=b"+++"))
         elif command.purpose == "pin":
             said = "the SIM has not answered to its PIN, which is not tried again"
             found = [ev.PinTried("unanswered"), *self._failed(said)]

@@ -164,7 +164,9 @@ class Journal:
             database.execute(start, (given.connection, given.time_s))
             number = _insert(database, replace(given, number=0))
         if is_durable:
-            self._last.write(number)
+            # The transition is in the journal already: to refuse it now would record it twice. The next one writes the number.
+            with suppress(OSError):
+                self._last.write(number)
         return number
 
     def index(self, connection: int, indices: Mapping[str, int]) -> None:
