@@ -70,10 +70,9 @@ Lines = Annotated[list[str] | None, typer.Argument(metavar="LINE...", help="Its 
 
 
 def up(config: File) -> None:
-    """Dial the lines of FILE, keep them up and record what happens, until SIGTERM, Ctrl-C or `farlink bundle down`.
+    """Dial the lines of FILE, keep them up and record what happens, until a signal, Ctrl-C or `farlink bundle down`.
 
-    What happens is told on standard error. A port that is missing is waited for. At the end all calls are hung up; so they are
-    when the terminal goes away, unless `nohup` keeps that from the operator.
+    What happens is told on standard error. A port that is missing is waited for. At the end all calls are hung up.
     """
     with user_errors():
         import time
@@ -131,7 +130,7 @@ def hold(
     lines: Lines = None,
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="For the journal.", show_default=False)] = "",
 ) -> None:
-    """Hang lines of FILE up, and dial them no more until `farlink bundle release`."""
+    """Hang lines of FILE up, and dial them no more until `farlink bundle release`, after a restart neither."""
     _order(config, "hold", lines, cause=why)
 
 
@@ -147,7 +146,7 @@ def redial(
         bool, typer.Option("--try-pin", help="Try the PIN of these lines' SIMs once more. Three wrong ones lock a SIM.")
     ] = False,
 ) -> None:
-    """Dial lines of FILE now, whatever they wait for.
+    """Dial lines of FILE now, whatever pause or block they are in.
 
     A line that is up has its call ended first, which packets that are under way do not survive: name the lines that are meant.
     """
