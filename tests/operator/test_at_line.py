@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from farlink.operator.at import Profile, profiles
-from farlink.operator.backend.link import Listener, Up
+from farlink.operator.backend.link import Down, Listener, Up
 from farlink.operator.config import Line
 from farlink.operator.lines import AtLine, Report
 
@@ -71,10 +71,14 @@ class InstantBackEnd:
 
     name = "instant"
 
+    def __init__(self) -> None:
+        self.tells: list[Listener] = []
+
     def delay_s(self, line: str) -> float:  # noqa: ARG002
         return 0.0
 
     async def start(self, line: str, tty: int, tell: Listener) -> InstantBackEnd:  # noqa: ARG002
+        self.tells.append(tell)
         tell(Up())
         return self
 
@@ -174,3 +178,25 @@ def test_what_a_modem_says_of_a_dial_that_failed_is_noted():
         assert "user busy" in (await world.reported("note")).cause
 
     play(act, replace(HAYES, asks_cause=True))
+
+
+def test_a_link_that_ends_late_does_not_end_the_next_call():
+    async def act(world: World) -> None:
+        for call in (1, 2):
+            world.line.dial(call)
+            await world.until(lambda call=call: world.modem.count("ATD") == call)
+            world.modem.say("CONNECT 9600")
+            await world.until(lambda call=call: ("carrier", call) in world.events())
+            world.line.start_link(call)
+            await world.until(lambda call=call: ("link-up", call) in world.events())
+            if call == 1:
+                world.line.hang_up()
+                await world.until(lambda: world.line.is_idle)
+        first, second = world.back_end.tells
+        first(Down("of the first call"))
+        await asyncio.sleep(0.3)
+        assert world.events()[-1] == ("link-up", 2)
+        second(Down("of the second call"))
+        assert (await world.reported("dropped")).cause == "of the second call"
+
+    play(act, HAYES)

@@ -74,6 +74,8 @@ class AtLine:
         self._call: int | None = None
         self._link: Link | None = None
         self._said: list[Said] = []
+        # How many links are over.
+        self._links = 0
         self._is_link_up = self._hangs_up = self._ends_bundle = self._is_over = False
         self._is_port_there = True
         self._is_open = self._is_failed = self._is_ringing = self._asks_cause = False
@@ -352,14 +354,16 @@ class AtLine:
         try:
             # The call of a modem that answers by itself has its number from the order.
             self._call = call
-            self._link = await self._back_end.start(self.name, port.fileno, self._link_said)
+            of = self._links
+            self._link = await self._back_end.start(self.name, port.fileno, lambda said: self._link_said(of, said))
         except OSError as error:
             self._report("dial-failed", call=call, cause=f"{self._back_end.name}: {error.strerror}")
             self._is_over = True
 
-    def _link_said(self, said: Said) -> None:
-        self._said.append(said)
-        self._wake.set()
+    def _link_said(self, of: int, said: Said) -> None:
+        if of == self._links:  # a process that would not end may tell of its end during the next call
+            self._said.append(said)
+            self._wake.set()
 
     def _taken(self) -> list[Said]:
         taken, self._said = self._said, []
@@ -393,6 +397,7 @@ class AtLine:
         link, self._link = self._link, None
         if link is not None:
             await link.hang_up(ends_bundle=self._ends_bundle)
+            self._links += 1
             for said in self._taken():
                 if isinstance(said, Carried):
                     self._linked(said)
