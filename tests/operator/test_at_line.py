@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 import tty
 from collections.abc import Awaitable, Callable
@@ -11,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from farlink.operator.at import Profile, profiles
+from farlink.operator.backend import PppdBackEnd
 from farlink.operator.backend.link import Down, Listener, Up
-from farlink.operator.config import Line
+from farlink.operator.config import Bundle, Line, Secrets
 from farlink.operator.lines import AtLine, Report
 
 PATIENCE_S = 30.0
@@ -92,7 +94,7 @@ class World:
     def __init__(self, profile: Profile, role: str) -> None:
         self.modem = Modem()
         self.reports: list[Report] = []
-        config = Line("kansas", self.modem.port, profile.name, role=role, number="12")
+        self.config = config = Line("kansas", self.modem.port, profile.name, role=role, number="12")
         self.back_end: Any = InstantBackEnd()
         self.line = AtLine(config, profile, self.back_end, self.reports.append, pins=AnyPin())
 
@@ -198,5 +200,40 @@ def test_a_link_that_ends_late_does_not_end_the_next_call():
         assert world.events()[-1] == ("link-up", 2)
         second(Down("of the second call"))
         assert (await world.reported("dropped")).cause == "of the second call"
+
+    play(act, HAYES)
+
+
+OWNER = """#!{python} -IS
+import os, signal, sys, time
+say = lambda text: os.write(1, (text + "\\n").encode())
+signal.signal(signal.SIGHUP, lambda *_: (say("Hangup (SIGHUP)"), say("Link terminated.")))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))
+for text in ("Using interface ppp0", "New bundle ppp0 created", "remote IP address 10.0.0.2"): say(text)
+while True: time.sleep(1)
+"""
+
+
+def test_the_pppd_that_lives_on_as_owner_of_the_bundle_leaves_its_port_free(tmp_path):
+    """With `nodetach` pppd never closes its standard input. A port that stays open there keeps its lock, and its DTR."""
+
+    async def act(world: World) -> None:
+        program = tmp_path / "pppd"
+        program.write_text(OWNER.format(python=sys.executable))
+        program.chmod(0o755)
+        bundle = Bundle("camp", (world.config,), 1, journal=tmp_path / "camp.journal")
+        world.back_end = PppdBackEnd(bundle, Secrets(), folder=tmp_path, program=str(program), interfaces=tmp_path)
+        world.line._back_end = world.back_end
+        for call in (1, 2):
+            world.line.dial(call)
+            await world.until(lambda call=call: world.modem.count("ATD") == call)
+            world.modem.say("CONNECT 9600")
+            await world.until(lambda call=call: ("carrier", call) in world.events())
+            world.line.start_link(call)
+            await world.until(lambda call=call: ("link-up", call) in world.events())
+            world.line.hang_up()
+            await world.until(lambda: world.line.is_idle)
+        assert "port-gone" not in [event for event, _ in world.events()]
+        await world.back_end.tear_down()
 
     play(act, HAYES)

@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -147,7 +148,7 @@ class PppdBackEnd:
         role = next(one.role for one in self._bundle.lines if one.name == line)
         return self._bundle.ppp.connect_delay_s if role == "dial" else 0.0
 
-    async def start(self, line: str, tty: int, tell: Listener) -> Link:
+    async def start(self, line: str, tty: int, tell: Listener) -> Link:  # noqa: ARG002
         """Start a pppd, which ends with its call (`persist` would never dial the first link of a bundle again)."""
         # A dead link asks in vain for its end, so long.
         patience_s = self._bundle.ppp.lcp_restart_s + _SPARE_S
@@ -155,7 +156,7 @@ class PppdBackEnd:
         self._links = [one for one in self._links if one.is_running]
         self._links.append(made)
         # Messages go to the operator, which reads and keeps them.
-        await made.start([self._program, *self._options[line], "logfd", "1"], tty)
+        await made.start([self._program, *self._options[line], "logfd", "1"])
         return made
 
     def is_bundle_lost(self) -> bool:
@@ -202,8 +203,10 @@ class _PppdLink:
     def is_running(self) -> bool:
         return self._process is not None and self._process.is_running
 
-    async def start(self, arguments: list[str], tty: int) -> None:
-        self._process = await Process.start(arguments, tty=tty, said=self._said, ended=self._ended)
+    async def start(self, arguments: list[str]) -> None:
+        # Its options name the port. As standard input, which `nodetach` never closes, the port would stay open and locked when
+        # the link of the bundle's owner is lost.
+        self._process = await Process.start(arguments, tty=subprocess.DEVNULL, said=self._said, ended=self._ended)
 
     async def hang_up(self, *, ends_bundle: bool = False) -> None:
         """End this link, and wait until its tty is free.

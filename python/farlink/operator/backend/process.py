@@ -22,7 +22,7 @@ class Process:
     arguments
         The command. It gets SIGTERM when the operator dies, however that dies (`setpriv --pdeathsig`).
     tty
-        Becomes its standard input.
+        Becomes its standard input: a file descriptor, or `subprocess.DEVNULL`.
     said
         Gets each line of its output.
     ended
