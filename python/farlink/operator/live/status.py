@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from farlink.operator.live.recorder import words_of
+from farlink.untrusted import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,11 +28,11 @@ def rows(status: Mapping[str, Any]) -> list[tuple[str, ...]]:
     for one in status["lines"]:
         name = one["line"] + (" *" if one["is_primary"] else "")
         signal = "-" if one["signal"] is None else f"{one['signal']:g}"
-        why = words_of(one)
+        why = printable(words_of(one), 60)  # a modem's words may have anything in them
         until = one["ends"] if one["ends_in_s"] is None else f"{duration(one['ends_in_s'])}: {one['ends']}"
         found.append(
             (
-                *(name, one["state"], duration(one["for_s"]), why[:60], until[:50], signal),
+                *(name, one["state"], duration(one["for_s"]), why, until[:50], signal),
                 *(f"{one['attempt']}", f"{one['drops']:g}", duration(one["expected_up_s"]), duration(one["airtime_s_today"])),
             )
         )
