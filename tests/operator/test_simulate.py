@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from farlink.cli import bundle as command
+from farlink.errors import OperatorError
 from farlink.operator.config.bundle import Budget, Bundle, Limits, Line
 from farlink.operator.simulate import Calls, simulate
 
@@ -57,6 +58,11 @@ def test_only_so_many_lines_as_wanted_are_in_use():
     found = simulate(replace(CAMP, use=2), 5.0, Calls(mean_up_s=1e8, fail=0.0))
 
     assert sum(line.up_s > 0 for line in found.lines) == 2
+
+
+def test_lines_that_answer_wait_for_nobody():
+    with pytest.raises(OperatorError, match="no line of bundle camp dials"):
+        simulate(replace(CAMP, lines=(replace(LINES[0], role="answer", number=""),)), 1.0)
 
 
 def test_the_same_seed_gives_the_same_days():

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink import _core
+from farlink.errors import OperatorError
 from farlink.operator.config.bundle import Bundle
 from farlink.operator.live.loop import dialler_config, profile_of
 
@@ -97,6 +98,11 @@ def simulate(bundle: Bundle, days: float, calls: Calls | None = None, seed: int 
     folder
         That of ``bundle.toml``, for profiles that are files.
 
+    Raises
+    ------
+    OperatorError
+        If no line dials: all would wait for calls that nobody makes.
+
     Notes
     -----
     Signals are not simulated, and ports stay. A call drops at a constant rate, whatever the other lines do.
@@ -109,6 +115,8 @@ def simulate(bundle: Bundle, days: float, calls: Calls | None = None, seed: int 
     >>> found.lines[0].ups == found.lines[0].attempts > 10
     True
     """
+    if not any(line.role == "dial" for line in bundle.lines):
+        raise OperatorError(f"no line of bundle {bundle.name} dials", "simulate the bundle of the end that dials")
     return _Field(bundle, calls or Calls(), seed, folder).run(days)
 
 
