@@ -648,3 +648,16 @@ def test_a_zone_that_changes_is_noticed(tmp_path, monkeypatch):
             monkeypatch.undo()
             time.tzset()
     assert told == [0.0, 32400.0]
+
+
+def test_a_line_that_is_named_twice_is_meant_once(tmp_path):
+    async def act() -> None:
+        operator._handle("start")
+        for what in ("hold", "release"):
+            assert (await operator._asked({"do": what, "lines": ["kansas", "kansas"]}))["lines"] == ["kansas"]
+        with pytest.raises(OperatorError, match="lines '5'"):
+            await operator._asked({"do": "hold", "lines": 5})
+
+    with Journal(tmp_path / "camp.journal") as journal:
+        operator = operator_in(tmp_path, journal, [])
+        asyncio.run(act())

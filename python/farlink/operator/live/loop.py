@@ -343,7 +343,7 @@ class Operator:
         for name in map(str, names):
             if name not in self._lines:
                 raise OperatorError(f"bundle {self._bundle.name} has no line {name[:40]!r}", instead(name, self._lines))
-        return [str(name) for name in names]
+        return list(dict.fromkeys(map(str, names)))
 
     def _by_hand(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
         names, left = self._named(request), {}
