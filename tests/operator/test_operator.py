@@ -391,6 +391,7 @@ def test_a_wrong_pin_is_sent_once_over_restarts(tmp_path):
             near = made.start(config)
             until(lambda near=near: near.lines().get("near-1", {}).get("modem_failure"), lambda near=near: near.log)
             assert near.end() == 0
+        made.prefix = ("env", "--default-signal=HUP")  # the tests themselves may run below `nohup`
         near = made.start(config)
         until(lambda: near.lines().get("near-1", {}).get("modem_failure"), lambda: near.log)
         # Who has corrected it means the new one, and the operator has the old one.
