@@ -21,6 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from farlink.errors import OperatorError
 from farlink.operator.bank.config import config_of
 from farlink.operator.config import Budget, Bundle, BundleBudget, Limits, Line, Secrets
 from farlink.operator.journal import Journal
@@ -235,10 +236,12 @@ class World:
         self.held.discard(name)
 
     def _by_hand(self, end: str, what: str, name: str) -> None:
-        self.operators[end]._by_hand(what, {"lines": [name]})
+        with suppress(OperatorError):  # a line that is held is not dialled, and says so
+            self.operators[end]._by_hand(what, {"lines": [name]})
 
     def _inject(self) -> None:
-        self.operators["near"]._inject({"now": True, "lines": [self._some("near")]})
+        with suppress(OperatorError):  # a line that is down is not dropped, and says so
+            self.operators["near"]._inject({"now": True, "lines": [self._some("near")]})
 
 
 TROUBLES = (*("dead_port", "modem", "modem", "low_signal", "full_disk", "clock_jump", "sleep", "zone", "hand", "inject"),)
