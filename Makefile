@@ -20,8 +20,9 @@
 
 PYTHON ?= python3
 PEERS ?= all
-# Of Cargo.toml: `release` is what users get, `quick` compiles in half the time, for tests.
+# Of Cargo.toml: `release` is what users get, `dev` has the checks of debug builds and shares its crates with the tests of Rust.
 PROFILE ?= release
+FEATURES_dev = --features pyo3/extension-module,tests
 BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
@@ -46,7 +47,7 @@ test: $(STAMPS)/venv
 	@.ci/checks
 
 check:
-	@[ -n "$$(git diff --name-only $(BASE) -- '*.rs' Cargo.toml Cargo.lock)" ] && [ -e $(STAMPS)/test ] || $(MAKE) --no-print-directory test-tools PROFILE=quick
+	@[ -n "$$(git diff --name-only $(BASE) -- '*.rs' Cargo.toml Cargo.lock)" ] && [ -e $(STAMPS)/test ] || $(MAKE) --no-print-directory test-tools PROFILE=dev
 	@.ci/changed $(BASE)
 
 bench: test-tools
@@ -142,7 +143,7 @@ $(STAMPS)/venv:
 $(STAMPS)/wheel-$(PROFILE).built: $(SOURCES) | $(STAMPS)/venv
 	@echo "Building farlink (some minutes the first time)"
 	@rm -rf $(STAMPS)/wheel $(STAMPS)/wheel-*.built # one of them is installed
-	@output=$$($(BIN)/maturin build --profile $(PROFILE) --quiet --auditwheel skip --interpreter $(BIN)/python \
+	@output=$$($(BIN)/maturin build --profile $(PROFILE) $(FEATURES_$(PROFILE)) --quiet --auditwheel skip --interpreter $(BIN)/python \
 		--out $(STAMPS)/wheel 2>&1) || { echo "$$output"; exit 1; }
 	@$(PIP) install --no-deps --force-reinstall "$(WHEEL)"
 	@touch $@
