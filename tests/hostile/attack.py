@@ -11,6 +11,8 @@ import resource
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from tests.hostile import archives, measured
@@ -93,6 +95,9 @@ PARTS: dict[str, Callable[[], Iterator[Case]]] = {
 
 def main(parts: list[str]) -> None:
     """Run the cases of the named parts, or of all."""
+    # The tree of commands is built once, not for each case.
+    typer = import_module("typer.main")
+    typer.get_command = cache(typer.get_command)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, hard))
     Path("s.toml").write_text(_SCENARIO)

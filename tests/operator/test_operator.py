@@ -437,6 +437,7 @@ def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
         assert (near.end(), far.end()) == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_do_what_it_says(tmp_path, farlink):
     guide = (
         (ROOT / "docs" / "guides" / "bundle-operator.md")

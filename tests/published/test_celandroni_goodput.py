@@ -60,6 +60,7 @@ def test_every_connection_of_table_1_is_compared_with_its_own_interval():
     assert sum(check.verdict is Verdict.FITTED for check in connections) == 15
 
 
+@pytest.mark.slow
 @pytest.mark.published("Celandroni, section IV")
 def test_a_dedicated_carrier_needs_3_db_less():
     pytest.importorskip("pydantic")
