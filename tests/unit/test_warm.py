@@ -60,6 +60,22 @@ def test_each_program_has_its_own_folder_environment_input_and_state(programs, t
         assert warm(programs, [*command, "one", "two"], tmp_path, env=environment, given=b"given") == expected
 
 
+ENDS = {
+    "a message": "import sys; print('a'); sys.exit('no')",
+    "a negative status": "import sys; sys.exit(-1)",
+    "a thread": "import threading, time; threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start(); print('a')",
+    "what is left for the end": "import atexit; atexit.register(print, 'bye'); print('a')",
+    "a closed stream": "import sys; print('a'); sys.stdout.close()",
+    "a full disk": "import sys; sys.stdout = open('/dev/full', 'w'); print('a')",
+    "a signal": "import os; os.kill(os.getpid(), 15)",
+}
+
+
+@pytest.mark.parametrize("code", ENDS.values(), ids=ENDS)
+def test_a_program_ends_as_one_that_is_started_does(code, programs, tmp_path):
+    assert warm(programs, ["-c", code], tmp_path) == started(["-c", code], tmp_path)
+
+
 def test_messages_may_stand_among_the_output(programs, tmp_path):
     done = programs.run(
         ["-c", "import os; os.write(1, b'a'); os.write(2, b'b'); os.write(1, b'c')"], cwd=tmp_path, is_merged=True
