@@ -257,7 +257,10 @@ def test_a_receiver_gives_up_a_silent_sender_after_its_patience(hosts, tmp_path)
     ship, shore = hosts
     with receiving("in", "--listen", "127.0.0.1:0", "--patience", "1", "--keys", shore, cwd=tmp_path) as (receiver, address):
         sender = subprocess.Popen([*CLI, "send", "data", address, "--keys", ship, "--rate", "1e7"], cwd=tmp_path)
-        time.sleep(2)
+        # The receiver says nothing of a sender that was killed before it was heard.
+        while not any((tmp_path / "in").rglob("*")):
+            assert sender.poll() is None
+            time.sleep(0.05)
         sender.kill()
         sender.wait()
         killed = time.monotonic()
