@@ -55,6 +55,7 @@ MOST_LATE_S = 0.05
 def measure(name: str) -> dict[str, Any]:
     """Play a cell in a guest."""
     cell = COMMON | CELLS[name]
+    about: dict[str, Any] = {"commit": commit(), "date": date.today().isoformat()}
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="farlink-pppd-") as temporary:
         work = Path(temporary)
@@ -66,8 +67,7 @@ def measure(name: str) -> dict[str, Any]:
         found = json.loads((work / "found.json").read_text())
     if "error" in found:
         raise RuntimeError(f"{name}: {found['error']}")
-    about = {"load": [load, os.getloadavg()[0]], "commit": commit(), "date": date.today().isoformat()}
-    return {"cell": cell, "found": found, **about}
+    return {"cell": cell, "found": found, "load": [load, os.getloadavg()[0]], **about}
 
 
 def down_times(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> list[list[list[float]]]:
