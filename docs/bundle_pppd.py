@@ -126,7 +126,7 @@ def write_page() -> None:
     """Write what there is."""
     last = measured()
     rows = []
-    for name, one in last.items():
+    for name, one in sorted(last.items(), key=lambda item: list(CELLS).index(item[0])):
         cell, found = COMMON | CELLS[name], one["found"]
         goodput_bps = 8 * found["bytes"] / cell["duration_s"]
         simulated = simulated_bps(cell, found["events"])
