@@ -59,8 +59,6 @@ class Lines:
             self.note(at, "down")
             if why != _NO_CARRIER:
                 self.note(at, f"left the bundle: {why}")
-                # As an operator does that lowers DTR: the call ends, whoever has the port still open.
-                self._world.drop(at)
             for phone in self._world.pair(at):
                 phone.close()
             await asyncio.sleep(self._cell["dropped_s"])

@@ -143,7 +143,7 @@ def load_is_borne(row: dict[str, Any]) -> None:
 
 def given_up(row: dict[str, Any]) -> None:
     """A line that pppd gave up is seen to be down although its call is up, and comes back."""
-    gone = [(at, line) for at, line, what in row["events"] if "No response to 3 echo-requests" in what]
+    gone = [(at, line) for at, line, what in row["events"] if "near: No response to 3 echo-requests" in what]
     assert gone
     assert row["all_up"] < 0.9
     began, line = gone[0]

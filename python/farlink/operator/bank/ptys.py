@@ -110,9 +110,10 @@ class Port:
         poll.register(self._master, 0)
         is_open = not any(mask & select.POLLHUP for _, mask in poll.poll(0))
         if is_open != self.modem.has_dtr:
-            # What was typed before the end is still to be read.
+            # What was typed before the end is still to be read; what a full call has no room for ends with it.
             if not is_open:
                 self._read()
+                self._forget()
             self.modem.has_dtr = is_open
             if not is_open:
                 self._stop_reading()
@@ -123,6 +124,12 @@ class Port:
         if self.modem.has_dtr and not self._is_read:
             self._loop.add_reader(self._master, self._read)
             self._is_read = True
+
+    def _forget(self) -> None:
+        """Drop what the terminal holds: at the next opening the modem would take it for commands."""
+        with contextlib.suppress(OSError):  # EIO or EAGAIN: there is no more
+            while os.read(self._master, 1 << 16):
+                pass
 
     def _is_plain(self) -> bool:
         """Whether the closed terminal is one of text again.
