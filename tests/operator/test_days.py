@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 from tests.conftest import ROOT
-from tests.operator import days
 
 
 def test_a_day_of_troubles_leaves_nothing_stuck():
@@ -18,7 +17,7 @@ def test_a_day_of_troubles_leaves_nothing_stuck():
 
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
-    assert set(found["troubles"]) == set(days.TROUBLES)
+    assert {"dead_port", "modem", "full_disk", "clock_jump", "sleep", "zone"} <= set(found["troubles"])
     assert found["corrupted"] > 50
     assert found["full_disk_seen"] > 0
     assert found["near"]["connected"] == found["far"]["connected"] > 30

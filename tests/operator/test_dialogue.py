@@ -63,6 +63,16 @@ def test_ring_waits_for_the_name_of_the_caller():
     assert dialogue.feed(b"", dialogue.poll_timeout()) == [ev.Ringing("", "")]
 
 
+def test_who_rings_before_the_modem_is_asked_to_name_callers_is_named_with_the_next_ring():
+    dialogue = Dialogue(load("iridium-9522b"), asks_callers=True)
+    dialogue.start(0.0)
+    assert dialogue.feed(b"\r\nRING\r\n", 0.1) == []
+    while dialogue.poll_output():
+        dialogue.feed(OK, 0.2)
+    assert dialogue.feed(b"\r\nRING\r\n", 4.0) == []
+    assert dialogue.feed(b'\r\n+CLIP:"101",129\r\n', 4.1) == [ev.Ringing("101", "")]
+
+
 def test_a_caller_who_is_not_named_rings_all_the_same():
     dialogue = answering()
     dialogue.feed(b"\r\nRING\r\n", 1.0)

@@ -313,6 +313,8 @@ class Dialogue:
             return []
         if final.words == "RING":
             self._ring_at = now + _RING_LAPSE_S
+            if self._asks_callers and self._state is State.STARTING:
+                return []  # the modem does not say yet who calls; it will with the next RING
             if self._names_callers and self._caller is None and self._caller_at is None:
                 self._caller_at = now + _CALLER_LIMIT_S
                 return []

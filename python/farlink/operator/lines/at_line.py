@@ -19,7 +19,7 @@ from farlink.operator.at import events as ev
 from farlink.operator.at.profiles import SCALES
 from farlink.operator.backend.link import BackEnd, Carried, Down, Link, Probe, Said, Up
 from farlink.operator.config.bundle import Line as LineConfig
-from farlink.operator.lines import callers
+from farlink.operator.lines.callers import is_listed, shown
 from farlink.operator.lines.line import Pins, Report
 from farlink.operator.lines.port import Port
 
@@ -278,8 +278,8 @@ class AtLine:
 
     def _rings(self, number: str, name: str) -> None:
         """Someone calls: who is not listed, if there is a list, rings in vain."""
-        who = callers.shown(number, name)
-        if not self._config.callers or callers.is_listed(self._config.callers, number, name):
+        who = shown(number, name)
+        if not self._config.callers or is_listed(self._config.callers, number, name):
             self._report("ring", number=who)
             return
         is_told = self._dialogue.names_callers
