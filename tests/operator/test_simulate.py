@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from farlink.cli import bundle as command
 from farlink.errors import OperatorError
-from farlink.operator.config.bundle import Budget, Bundle, Limits, Line
+from farlink.operator.config.bundle import Budget, Bundle, BundleBudget, Limits, Line
 from farlink.operator.simulate import Calls, simulate
 
 LINES = tuple(Line(f"line{n}", f"/dev/ttyUSB{n}", "iridium-9522b", number="00881600005123") for n in range(8))
@@ -34,6 +34,18 @@ def test_budgets_are_kept_day_by_day():
     for line in found.lines:
         assert line.airtime_s == pytest.approx(200_000, abs=10)
         assert line.money == pytest.approx(200_000 / 60 * 1.2, abs=1)
+
+
+def test_all_lines_share_a_budget_and_dear_ones_stop_first():
+    lines = tuple(replace(one, budget=Budget(money_per_min=6.0)) if at < 2 else one for at, one in enumerate(LINES))
+    shared = BundleBudget(airtime_s_per_day=100_000, money_per_day=1000)
+    found = simulate(replace(CAMP, lines=lines, bundle_budget=shared), 10.0)
+
+    # What is less than a minute for each is left over.
+    assert 0.99 * 1_000_000 < sum(line.airtime_s for line in found.lines) < 1_000_010
+    assert 0.98 * 10_000 < sum(line.money for line in found.lines) < 10_001
+    assert all(line.airtime_s < 60_000 for line in found.lines[:2])
+    assert all(line.airtime_s > 120_000 for line in found.lines[2:])
 
 
 def test_nothing_is_given_up_for_good():
