@@ -143,6 +143,12 @@ class World:
         for _ in range(2 * pairs):
             assert self._bank.stdout.readline(), (self.folder / "bank.log").read_text()
 
+    def unplug(self) -> None:
+        """End the bank: no port is there any more."""
+        if self._bank is not None:
+            self._bank.kill()
+            self._bank.wait()
+
     def configure(
         self, name: str, pairs: int, *, number: Callable[[int], str] | None = None, more: str = "", profile: str = "hayes"
     ) -> Path:
@@ -171,9 +177,7 @@ class World:
             if one.process.poll() is None:
                 one.process.kill()
                 one.process.wait()
-        if self._bank is not None:
-            self._bank.kill()
-            self._bank.wait()
+        self.unplug()
 
 
 @contextlib.contextmanager

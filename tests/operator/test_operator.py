@@ -426,15 +426,17 @@ def test_without_kernel_ppp_the_operator_says_so(tmp_path, farlink):
 
 def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
     with world_in(tmp_path) as made:
-        better = '[[event]]\nat_s = 4\nmodem = "near-1"\ndo = "signal"\nlevel = 4\n'
+        made.bank(1, modem={1: "signal = 2"}, profile="iridium-9522b")
         far = made.start(made.configure("far", 1, profile="iridium-9522b"))
         near = made.start(made.configure("near", 1, profile="iridium-9522b"))
-        until(lambda: near.lines() and far.lines(), lambda: near.log)
-        # Both wait for their ports: the time of the bank begins when they look.
-        made.bank(1, modem={1: f"signal = 2\n{better}"}, profile="iridium-9522b")
         until(lambda: near.lines().get("near-1", {}).get("reason") == "signal", lambda: near.log)
-        assert near.of("near-1", "connecting") == []
-        until(lambda: near.state("near-1") == "connected", lambda: near.log)
+        # Nor is it when its port was gone, and is back.
+        for signal_now, reason in (("2", "signal"), ("4", "up")):
+            made.unplug()
+            until(lambda: near.lines()["near-1"]["reason"] == "port-gone", lambda: near.log)
+            assert near.of("near-1", "connecting") == []
+            made.bank(1, modem={1: f"signal = {signal_now}"}, profile="iridium-9522b")
+            until(lambda reason=reason: near.lines()["near-1"]["reason"] == reason, lambda: near.log)
         assert near.of("near-1", "connecting")[0].bars == 4
         assert (near.end(), far.end()) == (0, 0)
 

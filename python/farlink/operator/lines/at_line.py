@@ -78,6 +78,7 @@ class AtLine:
         self._links = 0
         self._is_link_up = self._hangs_up = self._ends_bundle = self._is_over = False
         self._is_port_there = True
+        self._is_back = False
         self._is_open = self._is_failed = self._is_ringing = self._asks_cause = False
         self._bytes: tuple[int | None, int | None] = (None, None)
         self._signal_at: float | None = None
@@ -171,9 +172,9 @@ class AtLine:
                     self._report("port-gone", cause=words.lower())
                 await asyncio.sleep(_LOOK_S)
                 continue
-            if not self._is_port_there:
-                self._is_port_there = True
-                self._report("port-back")
+            # It is told once the modem has told its signal: below the least one nothing is dialled.
+            self._is_back = self._is_back or not self._is_port_there
+            self._is_port_there = True
             return port
 
     async def _session(self, port: Port) -> None:
@@ -231,9 +232,12 @@ class AtLine:
                 if self._asks_cause and self._profile.asks_cause:
                     self._dialogue.ask("AT+CEER", now)
                 self._asks_cause = False
+                if not SCALES[self._profile.signal]:
+                    self._tell_back()
             case ev.Signal(level):
                 took_s = now - self._asked_at
                 self._report("signal", level=level, took_s=took_s)
+                self._tell_back()
             case ev.Ringing(number, name):
                 if not self._is_ringing:
                     self._is_ringing = True
@@ -286,7 +290,14 @@ class AtLine:
         why = "is none of the line's callers" if who else "does not say who it is" if is_told else "is not named by the modem"
         self._report("note", cause=f"a call is not answered: {who or 'the caller'} {why}")
 
+    def _tell_back(self) -> None:
+        """Tell, once, that a port is there again."""
+        if self._is_back:
+            self._is_back = False
+            self._report("port-back")
+
     def _fail(self, reason: str, said: bytes, now: float) -> None:
+        self._tell_back()
         # Of a modem that fails again and again one report is enough, unless somebody waits for it.
         if not self._is_failed or self._order is not None:
             self._report("modem-failed", call=self._order[1] if self._order else None, cause=reason, said=said)
