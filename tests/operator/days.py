@@ -25,6 +25,7 @@ from farlink.errors import OperatorError
 from farlink.operator.bank.config import config_of
 from farlink.operator.config import Budget, Bundle, BundleBudget, Limits, Line, Secrets
 from farlink.operator.journal import Journal
+from farlink.operator.journal.rows import OBSERVATIONS
 from farlink.operator.lines import at_line
 from farlink.operator.live import loop as live_loop
 from tests.operator.virtual_field import Field, Port, Wires
@@ -299,7 +300,7 @@ def _recorded(folder: Path, world: World) -> dict[str, Any]:
             if one.state in ("connecting", "connected"):
                 # Dialled once, and up only after that.
                 assert (last.get(one.modem) == "connecting") == (one.state == "connected"), one
-            if one.state != "alive":
+            if one.state not in OBSERVATIONS:
                 last[one.modem] = one.state
         counts = Counter(one.state for one in history.transitions)
         found[name] = {"transitions": len(numbers), "connections": len(history.connections), **counts}
