@@ -144,10 +144,10 @@ class World:
             assert self._bank.stdout.readline(), (self.folder / "bank.log").read_text()
 
     def unplug(self) -> None:
-        """End the bank: no port is there any more."""
+        """End the bank: no port is there any more. Names that a killed one left would soon be those of somebody else's ptys."""
         if self._bank is not None:
-            self._bank.kill()
-            self._bank.wait()
+            self._bank.terminate()
+            self._bank.wait(PATIENCE_S)
 
     def configure(
         self, name: str, pairs: int, *, number: Callable[[int], str] | None = None, more: str = "", profile: str = "hayes"
