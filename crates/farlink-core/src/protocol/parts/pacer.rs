@@ -194,8 +194,8 @@ mod tests {
             let mut pacer = Pacer::new(Some(BitRate::new(rate_bps).unwrap()));
             pacer.set_catch_up(Time::from_millis(20));
             pacer.set_waited_for(true);
-            pacer.on_sent(Time::from_secs(1), 1000);
-            let span = Time::from_secs_f64(8000.0 / rate_bps);
+            pacer.on_sent(Time::from_secs(1), 1024);
+            let span = Time::from_secs_f64(8192.0 / rate_bps); // a whole number of picoseconds
             assert_eq!(
                 pacer.next(),
                 Time::from_secs(1).since(Time::from_ps(missed_us * 1_000_000)) + span,
