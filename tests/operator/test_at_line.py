@@ -151,6 +151,19 @@ def test_reports_of_a_link_have_the_call_of_the_order_that_began_it():
     assert world.events() == [("carrier", None), ("link-up", 7), ("carrier", None), ("link-up", 8)]
 
 
+def test_each_ring_is_told_until_the_call_is_taken():
+    """The first may come before the line counts as there; who called again within ten seconds then rang in vain for good."""
+
+    async def act(world: World) -> None:
+        await world.until(lambda: world.modem.count("ATE1"))
+        await asyncio.sleep(0.2)
+        for rings in (1, 2, 3):
+            world.modem.say("RING")
+            await world.until(lambda rings=rings: len(world.events()) == rings)
+
+    assert play(act, HAYES, "answer").events() == [("ring", None)] * 3
+
+
 def test_a_call_that_the_modem_does_not_end_is_ended_by_closing_the_port(monkeypatch):
     """A modem that misses the escape sequence takes all that follows for data; the call would be paid for, for ever."""
     monkeypatch.setattr("farlink.operator.at.dialogue._HANG_UP_LIMIT_S", 0.3)

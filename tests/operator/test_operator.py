@@ -436,7 +436,7 @@ def test_a_line_with_a_low_signal_is_not_dialled_before_it_is_better(tmp_path):
             until(lambda: near.lines()["near-1"]["reason"] == "port-gone", lambda: near.log)
             assert near.of("near-1", "connecting") == []
             made.bank(1, modem={1: f"signal = {signal_now}"}, profile="iridium-9522b")
-            until(lambda reason=reason: near.lines()["near-1"]["reason"] == reason, lambda: near.log)
+            until(lambda reason=reason: near.lines()["near-1"]["reason"] == reason, lambda: f"{near.log}\nfar:\n{far.log}")
         assert near.of("near-1", "connecting")[0].bars == 4
         assert (near.end(), far.end()) == (0, 0)
 

@@ -141,7 +141,6 @@ class Dialogue:
         self._ends_online = False
         self._asks_callers = asks_callers and profile.names_callers
         self._is_clip_asked = self._names_callers = False
-        self._caller: tuple[str, str] | None = None
         self._caller_at: float | None = None
 
     @property
@@ -301,9 +300,10 @@ class Dialogue:
             return [ev.Registration(state, REGISTRATIONS[state], self._is_registered)]
         caller = caller_of(line)
         if caller is not None:
-            is_awaited = self._caller_at is not None
-            self._caller, self._caller_at, self._ring_at = caller, None, now + _RING_LAPSE_S
-            return [ev.Ringing(*caller)] if is_awaited else []
+            if self._caller_at is None:
+                return []
+            self._caller_at, self._ring_at = None, now + _RING_LAPSE_S
+            return [ev.Ringing(*caller)]
         is_signal, level = signal_of(line, SCALES[self._profile.signal])
         return [ev.Signal(level)] if is_signal else None
 
@@ -315,11 +315,11 @@ class Dialogue:
             self._ring_at = now + _RING_LAPSE_S
             if self._asks_callers and self._state is State.STARTING:
                 return []  # the modem does not say yet who calls; it will with the next RING
-            if self._names_callers and self._caller is None and self._caller_at is None:
+            if self._names_callers:
+                # Each RING has its own: someone else may call within the lapse.
                 self._caller_at = now + _CALLER_LIMIT_S
                 return []
-            self._caller_at, self._caller = None, self._caller or ("", "")
-            return [ev.Ringing(*self._caller)]
+            return [ev.Ringing()]
         if final.words == "CONNECT":
             return self._connected(final, now)
         if command is None:
@@ -461,7 +461,7 @@ class Dialogue:
         if self._drop_at is not None and now >= self._drop_at:
             found += self._dropped("NO CARRIER", now)
         if self._caller_at is not None and now >= self._caller_at:
-            self._caller, self._caller_at = ("", ""), None
+            self._caller_at = None
             found.append(ev.Ringing())
         if self._ring_at is not None and now >= self._ring_at:
             self._stop_ringing()
@@ -540,7 +540,7 @@ class Dialogue:
         self._is_registered = self._swallows_lf = self._is_clip_asked = self._names_callers = False
 
     def _stop_ringing(self) -> None:
-        self._ring_at = self._caller = self._caller_at = None
+        self._ring_at = self._caller_at = None
 
     def _room(self) -> None:
         if len(self._queue) >= _MOST_QUEUE:

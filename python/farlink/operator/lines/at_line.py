@@ -239,9 +239,9 @@ class AtLine:
                 self._report("signal", level=level, took_s=took_s)
                 self._tell_back()
             case ev.Ringing(number, name):
-                if not self._is_ringing:
-                    self._is_ringing = True
-                    self._rings(number, name)
+                # Each RING is told: the first one may have come when the dialler could not take the call yet.
+                self._rings(number, name, is_first=not self._is_ringing)
+                self._is_ringing = True
             case ev.RingingEnded():
                 self._is_ringing = False
                 self._report("ring-ended")
@@ -280,11 +280,13 @@ class AtLine:
     def _note_cause(self, said: str) -> None:
         self._report("note", cause=f"the modem says of the last call: {said}")
 
-    def _rings(self, number: str, name: str) -> None:
-        """Someone calls: who is not listed, if there is a list, rings in vain."""
+    def _rings(self, number: str, name: str, *, is_first: bool) -> None:
+        """Someone calls: who is not listed, if there is a list, rings in vain, which is noted once."""
         who = shown(number, name)
         if not self._config.callers or is_listed(self._config.callers, number, name):
             self._report("ring", number=who)
+            return
+        if not is_first:
             return
         is_told = self._dialogue.names_callers
         why = "is none of the line's callers" if who else "does not say who it is" if is_told else "is not named by the modem"
