@@ -111,6 +111,15 @@ class World:
         await self.until(lambda: event in [one[0] for one in self.events()])
         return next(one for one in reversed(self.reports) if one.event == event)
 
+    async def connect(self, call: int) -> None:
+        """Dial the call of this number, until its link is up."""
+        self.line.dial(call)
+        await self.until(lambda: self.modem.count("ATD") == call)
+        self.modem.say("CONNECT 9600")
+        await self.until(lambda: ("carrier", call) in self.events())
+        self.line.start_link(call)
+        await self.until(lambda: ("link-up", call) in self.events())
+
 
 def play(act: Callable[[World], Awaitable[None]], profile: Profile, role: str = "dial") -> World:
     async def run() -> World:
@@ -198,12 +207,7 @@ def test_what_a_modem_says_of_a_dial_that_failed_is_noted():
 def test_a_link_that_ends_late_does_not_end_the_next_call():
     async def act(world: World) -> None:
         for call in (1, 2):
-            world.line.dial(call)
-            await world.until(lambda call=call: world.modem.count("ATD") == call)
-            world.modem.say("CONNECT 9600")
-            await world.until(lambda call=call: ("carrier", call) in world.events())
-            world.line.start_link(call)
-            await world.until(lambda call=call: ("link-up", call) in world.events())
+            await world.connect(call)
             if call == 1:
                 world.line.hang_up()
                 await world.until(lambda: world.line.is_idle)
@@ -238,12 +242,7 @@ def test_the_pppd_that_lives_on_as_owner_of_the_bundle_leaves_its_port_free(tmp_
         world.back_end = PppdBackEnd(bundle, Secrets(), folder=tmp_path, program=str(program), interfaces=tmp_path)
         world.line._back_end = world.back_end
         for call in (1, 2):
-            world.line.dial(call)
-            await world.until(lambda call=call: world.modem.count("ATD") == call)
-            world.modem.say("CONNECT 9600")
-            await world.until(lambda call=call: ("carrier", call) in world.events())
-            world.line.start_link(call)
-            await world.until(lambda call=call: ("link-up", call) in world.events())
+            await world.connect(call)
             world.line.hang_up()
             await world.until(lambda: world.line.is_idle)
         assert "port-gone" not in [event for event, _ in world.events()]

@@ -28,15 +28,7 @@ fn a_session_that_is_kept_is_ready() {
         assert!((0..2).all(|host| net.sent[host] - sent[host] <= most), "{:?} {sent:?}", net.sent);
 
         net.loss = 0.0;
-        let id = net.connect();
-        net.write(id, &content(90));
-        net.run_until(net.now + DELAY + Time::from_millis(1));
-        assert_eq!(net.read.len(), 90);
-        let accepted = net.events.iter().rfind(|(host, _, event)| *host == 1 && *event == Event::Connected).unwrap().1;
-        assert_eq!(net.hosts[1].write(net.now, accepted, &mut Bytes::from(content(1000))), 1000);
-        let before = net.arrived[0];
-        net.run_until(net.now + DELAY + Time::from_millis(1));
-        assert_eq!(net.arrived[0] - before, 1);
+        let id = a_long_answer_comes_at_once(&mut net);
         net.hosts[0].close(net.now, id);
         net.run_for(400);
         assert_eq!(net.hosts.each_ref().map(Mux::sessions), [0, 0], "nobody asks any more");

@@ -126,6 +126,9 @@ impl Dumbbell {
     }
 
     fn lateness(&mut self) -> Time {
+        if self.late == Time::ZERO {
+            return Time::ZERO; // and the random losses are those of hosts in time
+        }
         Time::from_secs_f64(self.late.as_secs_f64() * (self.random.next_u64() as f64 / 2_f64.powi(64)))
     }
 
@@ -150,7 +153,7 @@ impl Dumbbell {
                 self.hosts[host].close(self.now, id);
             }
         }
-        let late = if self.late > Time::ZERO { self.lateness() } else { Time::ZERO };
+        let late = self.lateness();
         self.wakes[host] = self.hosts[host].poll_timeout().map_or(Time::NEVER, |due| due.max(self.now) + late);
     }
 
