@@ -21,8 +21,9 @@ from farlink import _core
 from farlink.errors import OperatorError
 from farlink.operator.config import check, load
 from farlink.operator.config.bundle import BUDGET_KEYS, BUNDLE_BUDGET_KEYS, LIMIT_KEYS, LINE_KEYS, PPP_KEYS, TOP_KEYS
+from farlink.operator.config.kinds import KINDS, traits_of
 from farlink.operator.config.toml_places import places
-from farlink.operator.live.loop import dialler_config, profile_of
+from farlink.operator.live.loop import dialler_config
 from farlink.operator.pppd import Pppd
 from farlink.operator.pppd import options as pppd_options
 from tests.conftest import ROOT
@@ -123,6 +124,7 @@ MISTAKES = {
     "back end": (("use = 2", 'use = 2\nback_end = "ppd"'), (3, 12), ["back_end: 'ppd' is not one of", "did you mean 'pppd'"]),
     "unknown key": (("use = 2", "uze = 2"), (2, 1), ["uze", "did you mean 'use'"]),
     "unknown key of a line": (("least_signal = 3", "lest_signal = 3"), (27, 1), ["line[1].lest_signal", "'least_signal'"]),
+    "unknown kind": (('"kansas"', '"kansas"\nkind = "att"'), (18, 8), ["line[0].kind: 'att' is not one of at", "mean 'at'"]),
     "unknown table": (("[limits]", "[limit]"), (10, 1), ["limit", "'limits'"]),
     "unknown preset": (("use = 2", 'preset = "zaghlul-2005"'), (2, 10), ["zaghlul-2005", "'zaghloul-2005'"]),
     "unknown profile": (
@@ -264,7 +266,7 @@ def test_ranks_budgets_and_callers_reach_the_dialler(bundle):
         (LAST, "rank = 2\n[line.budget]\nairtime_s_per_month = 50000\nmoney_per_min = 0.5"),
     )
     config, _ = load(path)
-    given = dialler_config(config, {line.name: profile_of(line.profile, Path()) for line in config.lines})
+    given = dialler_config(config, traits_of(config, Path()))
     told = json.loads(given)
     _core.BundleDialler(given)
 
@@ -518,5 +520,5 @@ def test_the_files_of_the_guide_are_right(bundle):
     (ship,) = re.findall(r"^```toml ship.toml\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
     mistakes = check(bundle(text=ship)).mistakes
     assert [one.message.rpartition(": ")[2] for one in mistakes] == ["no such file or directory"] * 3
-    for key in (*TOP_KEYS, *LINE_KEYS, *PPP_KEYS, *LIMIT_KEYS, *BUDGET_KEYS, *BUNDLE_BUDGET_KEYS):
+    for key in (*TOP_KEYS, *LINE_KEYS, *KINDS["at"].keys, *PPP_KEYS, *LIMIT_KEYS, *BUDGET_KEYS, *BUNDLE_BUDGET_KEYS):
         assert f"`{key}`" in guide or f"`[{key}]`" in guide or f"`[[{key}]]`" in guide, key

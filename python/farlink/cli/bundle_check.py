@@ -63,10 +63,17 @@ def check(
 
 
 def _shown(bundle: Bundle) -> str:
+    from farlink.operator.config.kinds import KINDS
     from farlink.text_table import table
 
-    rows = [(line.name, line.role, line.number or "-", line.port, line.profile, f"{line.rate_bps:g}") for line in bundle.lines]
-    head = ("line", "role", "number", "port", "profile", "bit/s")
+    rows = [
+        (
+            *(line.name, line.kind, line.role, line.number or "-", KINDS[line.kind].device(line), line.profile or "-"),
+            f"{line.rate_bps:g}" if line in bundle.ppp_lines else "-",
+        )
+        for line in bundle.lines
+    ]
+    head = ("line", "kind", "role", "number", "device", "profile", "bit/s")
     return f"Bundle {bundle.name}: {bundle.use} of {len(rows)} lines\n" + table(head, rows) + "\n"
 
 
@@ -117,6 +124,7 @@ def _missing_here(config: Path, bundle: Bundle | None) -> list[str]:
     import os
 
     from farlink.operator.backend.of_bundle import folder
+    from farlink.operator.config.kinds import KINDS
     from farlink.operator.pppd import Need, Pppd, needs_of
 
     if bundle is None:
@@ -125,6 +133,7 @@ def _missing_here(config: Path, bundle: Bundle | None) -> list[str]:
     where = bundle.journal.absolute().parent
     if not os.access(where, os.W_OK):
         found.append(Need(f"this user may not write the journal in {where}", "name another place with journal, or chown it"))
-    if bundle.back_end == "pppd":
+    if bundle.back_end == "pppd" and bundle.ppp_lines:
         found += needs_of(bundle, Pppd(folder(), profiles_folder=config.parent))
-    return [str(one).replace(" FILE ", f" {config} ") for one in found]
+    of_lines = [f"{line.name}: {said}" for line in bundle.lines for said in KINDS[line.kind].notes(line)]
+    return [str(one).replace(" FILE ", f" {config} ") for one in found] + of_lines

@@ -79,12 +79,14 @@ def up(config: File) -> None:
 
         from farlink.extras import require
         from farlink.operator.config import load
+        from farlink.operator.config.kinds import KINDS
         from farlink.operator.core_dumps import forbid_core_dumps
         from farlink.operator.live import Teller, operate
 
         forbid_core_dumps()
-        require("serialx", "a line with a modem")
         bundle, secrets = load(config, needs_ports=False)
+        for module, purpose in {extra for line in bundle.lines if (extra := KINDS[line.kind].extra)}:
+            require(module, purpose)
         begin = time.monotonic()
         with Teller() as teller:
 

@@ -11,7 +11,8 @@ from typing import Any
 from farlink import _core
 from farlink.errors import OperatorError
 from farlink.operator.config.bundle import Bundle
-from farlink.operator.live.loop import dialler_config, profile_of
+from farlink.operator.config.kinds import traits_of
+from farlink.operator.live.loop import dialler_config
 
 _DAY_S = 86_400.0
 _CLOCK_S = 3600.0
@@ -122,8 +123,7 @@ def simulate(bundle: Bundle, days: float, calls: Calls | None = None, seed: int 
 
 class _Field:
     def __init__(self, bundle: Bundle, calls: Calls, seed: int, folder: Path) -> None:
-        known = {line.name: profile_of(line.profile, folder) for line in bundle.lines}
-        self._dialler = _core.BundleDialler(dialler_config(bundle, known), None, seed)
+        self._dialler = _core.BundleDialler(dialler_config(bundle, traits_of(bundle, folder)), None, seed)
         self._calls = calls
         self._random = random.Random(seed)
         self._lines = {line.name: LineDays(line.name) for line in bundle.lines}

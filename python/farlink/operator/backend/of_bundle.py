@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from farlink.operator.backend.link import BackEnd
+from farlink.operator.backend.no_ppp import NoPpp
 from farlink.operator.backend.pppd import PppdBackEnd
 from farlink.operator.backend.stand_in import StandIn
 from farlink.operator.config.bundle import Bundle
@@ -24,6 +25,8 @@ def folder() -> Path:
 
 def back_end_of(bundle: Bundle, secrets: Secrets, *, profiles_folder: Path) -> BackEnd:
     """The back end of a bundle."""
+    if not bundle.ppp_lines:
+        return NoPpp()
     if bundle.back_end == "stand-in":
         return StandIn(bundle)
     return PppdBackEnd(bundle, secrets, folder=folder(), profiles_folder=profiles_folder)

@@ -116,7 +116,7 @@ class PppdBackEnd:
         self._compiler = Pppd(folder, secrets_folder=secrets_folder, profiles_folder=profiles_folder)
         self._program = program_of(program)
         self._is_root = os.geteuid() == 0 if is_root is None else is_root
-        self._options = {line.name: self._options_of(line) for line in bundle.lines}
+        self._options = {line.name: self._options_of(line) for line in bundle.ppp_lines}
         self._links: list[_PppdLink] = []
         self._lock: Lock | None = None
 

@@ -38,7 +38,7 @@ class StandIn:
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
         whose = hashlib.sha256(str(bundle.journal.absolute()).encode()).hexdigest()[:16]
-        self._marks = {line.name: f"farlink-stand-in:{bundle.name}:{line.name}:{whose}" for line in bundle.lines}
+        self._marks = {line.name: f"farlink-stand-in:{bundle.name}:{line.name}:{whose}" for line in bundle.ppp_lines}
 
     def missing(self) -> str | None:
         """Nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from farlink.operator.config.rules import Broken
+from farlink.operator.config.broken import Broken
 from farlink.operator.config.toml_places import Path as KeyPath
 
 _PAIRS = (("airtime_s_per_day", "airtime_s_per_month"), ("money_per_day", "money_per_month"))

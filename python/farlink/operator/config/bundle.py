@@ -119,9 +119,9 @@ class Line:
     name
         What it is called in journal, alerts and commands.
     port
-        Its tty; a name in ``/dev/serial/by-id`` stays that of the modem.
+        Its tty; a name in ``/dev/serial/by-id`` stays that of the modem. Empty if its kind has none.
     profile
-        Of its modem.
+        Of its modem. Empty if its kind has none.
     role
         ``dial`` or ``answer``.
     number
@@ -139,12 +139,14 @@ class Line:
     budget
         Of its calls; None for the one that all lines have.
     kind
-        ``at``.
+        One of `kinds.KINDS`.
+    settings
+        What only its kind knows; None if all is said here.
     """
 
     name: str
-    port: str
-    profile: str
+    port: str = ""
+    profile: str = ""
     role: str = "dial"
     number: str = ""
     rate_bps: float = 2400.0
@@ -154,6 +156,7 @@ class Line:
     callers: tuple[str, ...] = ()
     budget: Budget | None = None
     kind: str = "at"
+    settings: object = None
 
 
 @dataclass(frozen=True)
@@ -207,6 +210,11 @@ class Bundle:
         """The budget of a line."""
         return self.budget if line.budget is None else line.budget
 
+    @property
+    def ppp_lines(self) -> tuple[Line, ...]:
+        """Those whose packets the back end carries."""
+        return tuple(line for line in self.lines if line.kind == "at")
+
 
 PRIMARY_RULES = {
     "passes-on": "the best line that is up is the primary one",
@@ -245,12 +253,9 @@ def _is_address(value: str) -> bool:
     return True
 
 
-def _is_one_line(value: str) -> bool:
+def is_one_line(value: str) -> bool:
+    """Whether a text can be a path."""
     return 0 < len(value) <= 255 and value.isprintable()
-
-
-def _is_caller(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 40 and value.isprintable()
 
 
 _PATH = "a path"
@@ -265,10 +270,10 @@ TOP_KEYS: dict[str, Key] = {
         lambda value: bool(re.fullmatch(r"[!-~]{1,64}", value)) and not set(value) & set("\"'\\#") and value != "*",
         "a name without spaces, quotes, '\\' and '#', and not '*', which is everybody for pppd",
     ),
-    "secrets": text(_is_one_line, _PATH),
-    "journal": text(_is_one_line, _PATH),
+    "secrets": text(is_one_line, _PATH),
+    "journal": text(is_one_line, _PATH),
     "back_end": name_of(("pppd", "stand-in")),
-    "hook": text(_is_one_line, _PATH),
+    "hook": text(is_one_line, _PATH),
     "keep_days": number(1, 36600),
     "ppp": _TABLE,
     "limits": _TABLE,
@@ -283,28 +288,11 @@ TOP_KEYS: dict[str, Key] = {
 
 LINE_KEYS: dict[str, Key] = {
     "name": text(lambda value: bool(_NAME.fullmatch(value)), _NAME_RULE, is_needed=True),
-    "kind": name_of(("at",)),
-    "port": text(
-        lambda value: _is_one_line(value) and value.startswith("/") and not set(value) & set("\"'\\# "),
-        "the path of a tty",
-        is_needed=True,
-    ),
-    "profile": text(_is_one_line, "the name of a profile, or a file NAME.toml", is_needed=True),
-    "role": name_of(("dial", "answer")),
-    "number": text(
-        lambda value: bool(re.fullmatch(r"\+?[0-9*#]{2,31}", value)),
-        "a number to dial, of digits, * and #, which may begin with +",
-    ),
-    "rate_bps": number(300, 4e6),
-    "sim": text(lambda value: bool(re.fullmatch("[0-9]{6,22}", value)), "the digits of a SIM's number (ICCID)"),
-    "least_signal": whole(0, 31),
+    "kind": text(lambda _: True, "a kind of lines"),
     "rank": whole(0, 1000),
-    "callers": Key(
-        lambda value: isinstance(value, list) and 1 <= len(value) <= 100 and all(map(_is_caller, value)),
-        'a list of 1 to 100 numbers or names, such as ["881600005001"]',
-    ),
     "budget": _TABLE,
 }
+"""Keys of a ``[[line]]`` of any kind; `kinds` has the others."""
 
 PPP_KEYS: dict[str, Key] = {
     "local": text(_is_address, "an IPv4 address"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from farlink.errors import OperatorError
 from farlink.operator.config import budget_rules, rules, secrets_file
+from farlink.operator.config.broken import Broken
 from farlink.operator.config.bundle import (
     BUDGET_KEYS,
     BUNDLE_BUDGET_KEYS,
@@ -25,10 +26,11 @@ from farlink.operator.config.bundle import (
     Line,
     Ppp,
 )
+from farlink.operator.config.kinds import KINDS, Kind, Row
 from farlink.operator.config.secrets_file import Secrets
 from farlink.operator.config.toml_places import Path as KeyPath
 from farlink.operator.config.toml_places import Place, Places, places
-from farlink.operator.tables import Key, mistakes_of
+from farlink.operator.tables import Key, mistakes_of, name_of
 from farlink.untrusted import printable, read_text, toml_tables
 
 
@@ -139,22 +141,25 @@ class _Check:
             )
         }
         ppp, limits, budget = Ppp(**parts["ppp"]), Limits(**parts["limits"]), Budget(**parts["budget"])
-        rows = [self._valid(row, LINE_KEYS, ("line", at)) for at, row in enumerate(top.get("line", []))]
+        kinds = [_kind(row) for row in top.get("line", [])]
+        rows = [self._valid(row, _keys(kinds[at]), ("line", at)) for at, row in enumerate(top.get("line", []))]
         own = [self._valid(row.get("budget", {}), BUDGET_KEYS, ("line", at, "budget")) for at, row in enumerate(rows)]
-        self._break(rules.of_ppp(ppp, rows))
+        self._break(rules.of_ppp(ppp, [row for kind, row in zip(kinds, rows, strict=True) if kind and kind.has_ppp]))
         if rows:
             self._break(rules.of_limits(limits, top.get("use"), len(rows)))
             self._break(rules.of_primary(top.get("primary", "passes-on"), top.get("use", len(rows)), rows))
             self._break(budget_rules.of_budgets(parts["budget"], own, parts["bundle_budget"], rows))
         if "hook" in top:
             self._break(rules.of_hook(self._path.parent / top["hook"]))
-        self._break(rules.of_lines(rows, top.get("line", []), self._path.parent, needs_ports=self._needs_ports))
-        secrets = self._secrets(top, rows)
+        given = top.get("line", [])
+        seen = [Row(at, row, given[at], self._path.parent, self._needs_ports) for at, row in enumerate(rows)]
+        self._break(rules.of_lines([(kind, row) for kind, row in zip(kinds, seen, strict=True) if kind is not None]))
+        secrets = self._secrets(top, [row for kind, row in zip(kinds, rows, strict=True) if not kind or kind.has_pin])
         if self._found:
             return Checked(tuple(sorted(set(self._found))), None, secrets)
         bundle = Bundle(
             name=top["name"],
-            lines=tuple(self._line(row, {**parts["budget"], **mine}) for row, mine in zip(rows, own, strict=True)),
+            lines=tuple(self._line(*one, parts["budget"]) for one in zip(kinds, rows, own, strict=True)),
             use=top.get("use", len(rows)),
             primary=top.get("primary", "passes-on"),
             user=top.get("user", ""),
@@ -170,9 +175,9 @@ class _Check:
         )
         return Checked((), bundle, secrets)
 
-    def _line(self, row: dict[str, Any], budget: dict[str, Any]) -> Line:
-        callers = tuple(row.get("callers", ()))
-        return Line(**{**row, "callers": callers, "budget": Budget(**budget) if "budget" in row else None})
+    def _line(self, kind: Kind | None, row: dict[str, Any], own: dict[str, Any], common: dict[str, Any]) -> Line:
+        budget = Budget(**{**common, **own}) if "budget" in row else None
+        return Line(**{**(kind.settings(row) if kind else row), "budget": budget})
 
     def _valid(self, table: Mapping[str, Any], keys: Mapping[str, Key], path: KeyPath) -> dict[str, Any]:
         """The valid values of a table; mistakes of the others are noted."""
@@ -185,7 +190,7 @@ class _Check:
             self._note(place, one.message, one.remedy)
         return {key: value for key, value in table.items() if key in keys and keys[key].is_allowed(value)}
 
-    def _break(self, broken: Iterable[rules.Broken]) -> None:
+    def _break(self, broken: Iterable[Broken]) -> None:
         for one in broken:
             is_table = isinstance(one.path[-1], int)
             path = one.other if one.path not in self._places.values and one.other else one.path
@@ -207,3 +212,17 @@ class _Check:
 
     def _note(self, place: Place, message: str, remedy: str) -> None:
         self._found.append(Mistake(*place, message, remedy))
+
+
+def _kind(row: Mapping[str, Any]) -> Kind | None:
+    name = row.get("kind", "at")
+    return KINDS.get(name) if isinstance(name, str) else None
+
+
+def _keys(kind: Kind | None) -> dict[str, Key]:
+    """Keys of a line. Of one whose kind is a mistake, those of all kinds are known, and none is missing."""
+    if kind is not None:
+        own = dict(kind.keys)
+    else:
+        own = {name: replace(key, is_needed=False) for one in KINDS.values() for name, key in one.keys.items()}
+    return {**LINE_KEYS, **own, "kind": name_of(KINDS)}

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import grp
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from farlink.errors import OperatorError
-from farlink.operator.at import profiles
+from farlink.operator.config.broken import Broken
 from farlink.operator.config.bundle import Limits, Ppp
-from farlink.operator.config.toml_places import Path as KeyPath
+from farlink.operator.config.kinds import Kind, Row
 from farlink.untrusted import printable
 
 LEAST_IPV6_BYTES = 1280
 """What every link under IPv6 must carry in one piece (RFC 8200, section 5)."""
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A rule that is broken, and the key that breaks it; if that has its default, `other` does."""
-
-    path: KeyPath
-    message: str
-    remedy: str
-    other: KeyPath = ()
-
-
 def of_ppp(ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
     """Rules of PPP.
+
+    Parameters
+    ----------
+    ppp
+        What is set.
+    rows
+        The lines that it runs on.
 
     References
     ----------
@@ -96,100 +89,34 @@ def of_hook(hook: Path) -> Iterator[Broken]:
         yield Broken(("hook",), message, f"give the path of one, and make it executable: chmod +x {printable(str(hook), 80)}")
 
 
-def of_lines(
-    rows: Sequence[Mapping[str, Any]], given: Sequence[Mapping[str, Any]], folder: Path, *, needs_ports: bool = True
-) -> Iterator[Broken]:
-    """Rules of the lines, and what they need on this machine.
+def of_lines(rows: Sequence[tuple[Kind, Row]]) -> Iterator[Broken]:
+    """Rules of the lines: of each kind its own, and what two lines may not share.
 
     Parameters
     ----------
     rows
-        The valid values of each line.
-    given
-        Its values, with those that are not.
-    folder
-        That of the file, for profiles that are files.
-    needs_ports
-        Whether ports must be there.
+        The lines, each with its kind.
     """
     yield from _used_twice(rows)
-    for at, row in enumerate(rows):
-        yield from _role(row, given[at], at)
-        if "profile" in row:
-            yield from _profile(row, at, folder)
-        if needs_ports and "port" in row:
-            yield from _port(row["port"], at)
+    for kind, row in rows:
+        yield from kind.rules(row)
+    for kind in {id(kind): kind for kind, _ in rows}.values():
+        yield from kind.rules_together([row for of, row in rows if of is kind])
 
 
-def _role(row: Mapping[str, Any], given: Mapping[str, Any], at: int) -> Iterator[Broken]:
-    if row.get("role", "dial") == "dial":
-        if "number" not in given:
-            yield Broken(("line", at), f"line[{at}].number is missing", 'give what it dials, or role = "answer"')
-        if row.get("callers"):
-            yield Broken(
-                ("line", at, "callers"), f"line[{at}].callers: a line that dials takes no calls", "leave the callers out"
-            )
-    elif row.get("number"):
-        yield Broken(("line", at, "number"), f"line[{at}].number: an answering line dials nothing", "leave the number out")
-
-
-def _profile(row: Mapping[str, Any], at: int, folder: Path) -> Iterator[Broken]:
-    name = row["profile"]
-    try:
-        profile = profiles.load(str(folder / name) if name.endswith(".toml") else name)
-    except OperatorError as error:
-        yield Broken(("line", at, "profile"), f"line[{at}].profile: {error.message}", error.remedy)
-        return
-    if row.get("callers") and (profile.answer == "auto" or not profile.names_callers):
-        why = "answers by itself" if profile.names_callers else "does not say who calls"
-        message = f"line[{at}].callers: a {profile.title} {why}"
-        remedy = 'leave the callers out, or give a profile with names_callers = true and answer = "ata"'
-        yield Broken(("line", at, "callers"), message, remedy)
-    most = profiles.SCALES[profile.signal]
-    if row.get("least_signal", 0) > most:
-        message = f"line[{at}].least_signal: {row['least_signal']}, and a {profile.title} says 0 to {most}"
-        yield Broken(("line", at, "least_signal"), message, f"give 0 to {most}")
-
-
-def _used_twice(rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
+def _used_twice(rows: Sequence[tuple[Kind, Row]]) -> Iterator[Broken]:
     """Names, ports and SIMs that two lines have. A port may have several names."""
-    for key, remedy in (
-        ("name", "give each line a name"),
-        ("port", "give each line a port; names in /dev/serial/by-id tell modems apart"),
-        ("sim", "a SIM carries one call: give each line a SIM"),
-    ):
+    unique = {"name": "give each line a name"}
+    for kind, _ in rows:
+        unique.update(kind.unique)
+    for key, remedy in unique.items():
         first: dict[str, int] = {}
-        for at, row in enumerate(rows):
-            if key not in row:
+        for _, row in rows:
+            if key not in row.valid:
                 continue
-            value = os.path.realpath(row[key]) if key == "port" else row[key]
+            value = os.path.realpath(row.valid[key]) if key == "port" else row.valid[key]
             if value in first:
                 # A SIM's number is the subscriber's, so it is not shown whole.
-                shown = f"...{value[-4:]}" if key == "sim" else printable(row[key], 60)
-                yield Broken(("line", at, key), f"line[{at}].{key}: {shown} is that of line[{first[value]}], too", remedy)
-            first.setdefault(value, at)
-
-
-def _port(port: str, at: int) -> Iterator[Broken]:
-    shown = f"line[{at}].port: {printable(port, 80)}"
-    where = ("line", at, "port")
-    try:
-        status = os.stat(port)  # noqa: PTH116 (so that tests put a device in its place)
-    except OSError as error:
-        remedy = "plug the modem in, and look into /dev/serial/by-id"
-        yield Broken(where, f"{shown}: {(error.strerror or 'not there').lower()}", remedy)
-        return
-    if not stat.S_ISCHR(status.st_mode):
-        yield Broken(where, f"{shown}: not a device", "name the tty of the modem")
-    elif not os.access(port, os.R_OK | os.W_OK):
-        group = _group(status.st_gid)
-        yield Broken(
-            where, f"{shown}: may not be read and written", f"join its group: sudo usermod -aG {group} $USER, then log in again"
-        )
-
-
-def _group(number: int) -> str:
-    try:
-        return grp.getgrgid(number).gr_name
-    except KeyError:
-        return "dialout"
+                shown = f"...{value[-4:]}" if key == "sim" else printable(row.valid[key], 60)
+                yield row.broken(key, f"{shown} is that of line[{first[value]}], too", remedy)
+            first.setdefault(value, row.at)

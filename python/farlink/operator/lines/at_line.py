@@ -26,9 +26,6 @@ from farlink.operator.lines.port import Port
 SIGNAL_EVERY_S = 4.0
 """Zaghloul, section 5.1: the signal is asked for so often."""
 
-LATE_S = 5.0
-"""An answer that takes longer tells of a handover: it comes within 2 s as a rule, and takes 10 s in one (section 5.1)."""
-
 _LOOK_S = 0.5
 # Ports come and go while a device is enumerated.
 _GONE_S = 1.0

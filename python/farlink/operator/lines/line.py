@@ -85,6 +85,10 @@ class Line(Protocol):
         """End whatever there is: dial, call and PPP. Nothing is reported."""
         ...
 
+    def try_again(self) -> None:
+        """Do at once what waits for a pause after a failure: somebody asks for a redial."""
+        ...
+
     def observed(self) -> dict[str, Any]:
         """What is known of it now, for `farlink bundle status`."""
         ...

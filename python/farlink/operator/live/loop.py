@@ -16,13 +16,11 @@ from typing import Any
 from farlink import _core
 from farlink.errors import ArgumentError, FarlinkError, OperatorError, core_errors
 from farlink.near_names import instead
-from farlink.operator.at import Profile, profiles
-from farlink.operator.at.profiles import SCALES
 from farlink.operator.backend import BackEnd, back_end_of
 from farlink.operator.config import Bundle, Secrets
+from farlink.operator.config.kinds import KINDS, Parts, Traits, traits_of
 from farlink.operator.journal import Journal
-from farlink.operator.lines import AtLine, Report
-from farlink.operator.lines.at_line import LATE_S
+from farlink.operator.lines import Line, Report
 from farlink.operator.live import by_hand
 from farlink.operator.live.control import Server, socket_of
 from farlink.operator.live.hooks import Hooks
@@ -43,33 +41,27 @@ _RESTART_S = 5.0
 _LAST_S = 10.0
 # Until whoever asked for the end has the answer.
 _ANSWER_S = 0.05
-# Beyond the modem's own limit for a dial, and PPP's for its set-up.
-_SPARE_S = 30.0
 # How long the first dial waits for the modems to tell their signal.
 _KNOWN_S, _KNOWN_EVERY_S = 15.0, 0.05
 
 Tell = Callable[[str], None]
 
 
-def dialler_config(bundle: Bundle, known: dict[str, Profile]) -> str:
+def dialler_config(bundle: Bundle, known: dict[str, Traits]) -> str:
     """What the dialler is told of a bundle, as JSON."""
-    ppp = bundle.ppp
     limits = asdict(bundle.limits)
-    limits["dial_s"] = max(known[line.name].dial_limit_s for line in bundle.lines) + _SPARE_S
-    limits["link_s"] = ppp.lcp_restart_s * ppp.lcp_tries + ppp.connect_delay_s + _SPARE_S
-    lines = []
-    for line in bundle.lines:
-        profile = known[line.name]
-        least = profile.least_signal if line.least_signal is None else line.least_signal
-        lines.append(
-            {
-                "name": line.name,
-                "role": line.role,
-                "rank": line.rank,
-                "least_signal": least if SCALES[profile.signal] else None,
-                "budget": asdict(bundle.budget_of(line)),
-            }
-        )
+    limits["dial_s"] = max(traits.dial_limit_s for traits in known.values())
+    limits["link_s"] = max(traits.link_limit_s for traits in known.values())
+    lines = [
+        {
+            "name": line.name,
+            "role": line.role,
+            "rank": line.rank,
+            "least_signal": known[line.name].least_signal,
+            "budget": asdict(bundle.budget_of(line)),
+        }
+        for line in bundle.lines
+    ]
     whole = {"use": bundle.use, "primary": bundle.primary, "budget": asdict(bundle.bundle_budget)}
     return json.dumps({**whole, "limits": limits, "lines": lines})
 
@@ -97,18 +89,18 @@ class Operator:
         self._bundle, self._secrets, self._back_end, self._tell = bundle, secrets, back_end, tell
         self._recorder = Recorder(journal, self._journal_failed)
         self._pins = JournalPins(self._recorder, is_journal_damaged=journal.loss is not None)
-        known = {line.name: profile_of(line.profile, folder) for line in bundle.lines}
-        self._most_signal = {name: SCALES[profile.signal] or None for name, profile in known.items()}
-        self._dialler = self._dialler_with_history(dialler_config(bundle, known))
-        self._lines = {
-            line.name: AtLine(
-                line, known[line.name], back_end, self._reported, pins=self._pins, pin=secrets.pins.get(line.name)
-            )
-            for line in bundle.lines
-        }
+        self._traits = traits_of(bundle, folder)
+        self._dialler = self._dialler_with_history(dialler_config(bundle, self._traits))
+        self._lines: dict[str, Line] = {}
+        for line in bundle.lines:
+            pin = secrets.pins.get(line.name)
+            parts = Parts(bundle, folder, back_end, self._reported, self._pins, pin)
+            self._lines[line.name] = KINDS[line.kind].make(line, parts)
         self._hooks = Hooks(bundle.hook)
         # Lines whose signal decides whether they are dialled, and is not known yet.
-        self._unknown = {line.name for line in bundle.lines if line.role == "dial" and self._most_signal[line.name] is not None}
+        self._unknown = {
+            line.name for line in bundle.lines if line.role == "dial" and self._traits[line.name].most_signal is not None
+        }
         self._injector: Injector | None = None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -211,7 +203,7 @@ class Operator:
                 while not self._is_stopping and self._unknown:
                     await asyncio.sleep(_KNOWN_EVERY_S)
 
-    async def _guarded(self, line: AtLine) -> None:
+    async def _guarded(self, line: Line) -> None:
         """Move a line; a fault in it ends neither the operator nor the line for good."""
         while True:
             try:
@@ -230,9 +222,9 @@ class Operator:
     # What lines report, and what the dialler says.
 
     def _reported(self, report: Report) -> None:
-        most = self._most_signal[report.line]
+        traits = self._traits[report.line]
         self._unknown.discard(report.line)
-        self._recorder.observe(report, most)
+        self._recorder.observe(report, traits.most_signal)
         if report.event == "note":
             self._recorder.note(report.line, "alive", report.cause)
             return
@@ -240,7 +232,7 @@ class Operator:
         if report.event == "signal":
             details["level"] = report.level
             self._recorder.signal(report.line, _SIGNAL_RECORDED_S)
-            if report.took_s > LATE_S:
+            if report.took_s > traits.late_signal_s:
                 self._recorder.note(report.line, "handover", f"the signal was told after {report.took_s:.1f} s")
         self._handle(report.event, report.line, **details)
 
@@ -427,11 +419,6 @@ class Operator:
 def _held(line: str) -> str:
     """The fact that a line is held: why, or nothing."""
     return f"held of {line}"
-
-
-def profile_of(name: str, folder: Path) -> Profile:
-    """The profile of a line; files are looked for in the folder of ``bundle.toml``."""
-    return profiles.load(str(folder / name) if name.endswith(".toml") else name)
 
 
 def operate(bundle: Bundle, secrets: Secrets, *, folder: Path, tell: Tell, back_end: BackEnd | None = None) -> None:

@@ -285,10 +285,10 @@ class Recorder:
 
 
 def words_of(action: dict[str, Any]) -> str:
-    """Why a line is in its state: in the words of modem or pppd if they ended something, else the dialler's reason."""
+    """Why a line is in its state: in the words of modem, port or pppd if they ended something, else the dialler's reason."""
     if action["reason"] == "answering" and action["number"]:
         return f"answering {action['number']}"
-    is_end = action["state"] in ("dropped", "failed", "blocked", "held")
+    is_end = action["state"] in ("dropped", "failed", "blocked", "held") or action["reason"] == "port-gone"
     return str((is_end and action["cause"]) or action["reason"])
 
 

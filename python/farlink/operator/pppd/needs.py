@@ -61,7 +61,7 @@ def needs_of(bundle: Bundle, compiler: Pppd, *, program: str | None = None, devi
     if path is not None:
         found += _rights(Path(path))
     if compiler.differing(bundle):
-        where = f"{compiler.peers}/{compiler.peer(bundle, bundle.lines[0])}"
+        where = f"{compiler.peers}/{compiler.peer(bundle, bundle.ppp_lines[0])}"
         found.append(Need(f"{where} is missing, or is not what the file says; pppd takes its options from there", INSTALL))
     folder = compiler.folder
     if not (os.access(folder, os.W_OK) or (not folder.exists() and os.access(folder.parent, os.W_OK))):

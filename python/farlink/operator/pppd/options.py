@@ -58,7 +58,7 @@ class Pppd:
 
     def files(self, bundle: Bundle) -> dict[str, str]:
         """A file of options for each line."""
-        return {f"{bundle.name}-{line.name}.options": self._text(bundle, line) for line in bundle.lines}
+        return {f"{bundle.name}-{line.name}.options": self._text(bundle, line) for line in bundle.ppp_lines}
 
     def write(self, bundle: Bundle, secrets: Secrets) -> list[Path]:
         """Write the options of each line, and the bundle's part of ``chap-secrets`` and ``pap-secrets`` (mode 0600).
@@ -84,7 +84,7 @@ class Pppd:
             If a file cannot be written.
         """
         written = []
-        for line in bundle.lines:
+        for line in bundle.ppp_lines:
             written.append(self.peers / self.peer(bundle, line))
             with whole_file(written[-1], mode=0o640) as temporary:
                 temporary.write_text(self._peer_text(bundle, line), encoding="utf-8")
@@ -98,7 +98,7 @@ class Pppd:
 
     def differing(self, bundle: Bundle) -> list[str]:
         """Lines whose options are not installed, or others than the bundle says."""
-        return [line.name for line in bundle.lines if not self._is_installed(bundle, line)]
+        return [line.name for line in bundle.ppp_lines if not self._is_installed(bundle, line)]
 
     def _is_installed(self, bundle: Bundle, line: Line) -> bool:
         try:
