@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from farlink.errors import OperatorError
-from farlink.operator.config import budget_rules, rules, secrets_file
+from farlink.operator.config import alert_rules, budget_rules, rules, secrets_file
+from farlink.operator.config import alerts as alert_keys
+from farlink.operator.config.alerts import AlertRules
 from farlink.operator.config.bundle import (
     BUDGET_KEYS,
     BUNDLE_BUDGET_KEYS,
@@ -150,6 +152,7 @@ class _Check:
             self._break(rules.of_hook(self._path.parent / top["hook"]))
         self._break(rules.of_lines(rows, top.get("line", []), self._path.parent, needs_ports=self._needs_ports))
         secrets = self._secrets(top, rows)
+        alerts = self._alerts(top, rows, secrets)
         if self._found:
             return Checked(tuple(sorted(set(self._found))), None, secrets)
         bundle = Bundle(
@@ -167,6 +170,7 @@ class _Check:
             limits=limits,
             budget=budget,
             bundle_budget=BundleBudget(**parts["bundle_budget"]),
+            alerts=alerts,
         )
         return Checked((), bundle, secrets)
 
@@ -191,13 +195,31 @@ class _Check:
             path = one.other if one.path not in self._places.values and one.other else one.path
             self._note(self._places.key(path) if is_table else self._places.value(path), one.message, one.remedy)
 
+    def _alerts(self, top: Mapping[str, Any], rows: list[dict[str, Any]], secrets: Secrets) -> AlertRules:
+        given = self._valid(top.get("alerts", {}), alert_keys.KEYS, ("alerts",))
+        standby = None
+        if "standby" in given:
+            standby = self._valid(given["standby"], alert_keys.STANDBY_KEYS, ("alerts", "standby"))
+        folder = self._path.parent
+        alerts = alert_rules.read(given, standby, folder)
+        has_urls = bool(secrets.alert_urls)
+        self._break(alert_rules.of_alerts(alerts, rows, folder, has_urls=has_urls, needs_ports=self._needs_ports))
+        return alerts
+
     def _secrets(self, top: Mapping[str, Any], rows: list[dict[str, Any]]) -> Secrets:
         secrets = Secrets()
-        if "secrets" in top:
-            names = [row["name"] for row in rows if "name" in row]
-            secrets, mistakes = secrets_file.read(self._path.parent / top["secrets"], names)
+        names = [row["name"] for row in rows if "name" in row] + [alert_keys.STANDBY]
+        table = top.get("alerts", {})
+        urls_from = table.get("urls_from")
+        # Both may be one file, which is read once.
+        files = {("secrets",): top.get("secrets"), ("alerts", "urls_from"): urls_from if isinstance(urls_from, str) else None}
+        for where, name in files.items():
+            if name is None or (where != ("secrets",) and name == top.get("secrets")):
+                continue
+            found, mistakes = secrets_file.read(self._path.parent / name, names)
+            secrets = found if where == ("secrets",) else replace(secrets, alert_urls=found.alert_urls)
             for one in mistakes:
-                self._note(self._places.value(("secrets",)), one.message, one.remedy)
+                self._note(self._places.value(where), one.message, one.remedy)
             if mistakes:
                 return secrets
         if "user" in top and not secrets.password:

@@ -24,6 +24,7 @@ from farlink.operator.journal import Journal
 from farlink.operator.lines import AtLine, Report
 from farlink.operator.lines.at_line import LATE_S
 from farlink.operator.live import by_hand
+from farlink.operator.live.alerting import Alerting
 from farlink.operator.live.control import Server, socket_of
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
@@ -107,6 +108,7 @@ class Operator:
             for line in bundle.lines
         }
         self._hooks = Hooks(bundle.hook)
+        self._alerting = Alerting(bundle, journal.raised_alerts(), recorder=self._recorder, hooks=self._hooks, tell=self._tell)
         # Lines whose signal decides whether they are dialled, and is not known yet.
         self._unknown = {line.name for line in bundle.lines if line.role == "dial" and self._most_signal[line.name] is not None}
         self._injector: Injector | None = None
@@ -200,6 +202,7 @@ class Operator:
                     self._tell("the bundle's interface is gone while its links are up: all of them are dialled anew")
                     self._handle("bundle-lost", cause="the bundle's interface is gone")
                 was_lost, look_at = is_lost, now + _LOOK_S
+                self._alerting.look(self.status())
             if now >= forget_at:
                 self._recorder.forget(self._bundle.keep_days)
                 forget_at = now + _FORGET_S
@@ -419,6 +422,8 @@ class Operator:
                 "waiting": self._recorder.waiting,
                 "left_out": self._recorder.left_out,
             },
+            "alerts": self._alerting.status(),
+            "alerting": {"fault": self._alerting.fault},
             "hooks": {"failures": self._hooks.failures, "left_out": self._hooks.left_out},
             "lines": lines,
         }
