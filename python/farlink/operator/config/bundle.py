@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from farlink.operator.config.alerts import AlertRules
 from farlink.operator.tables import Key, name_of, number, switch, text, whole
 
 
@@ -177,6 +178,8 @@ class Bundle:
         Of each line that has none of its own.
     bundle_budget
         Of all lines together.
+    alerts
+        When people are told of what is wrong, and how.
     user
         Name for the peer's authentication; none is done if it is empty.
     secrets
@@ -205,6 +208,7 @@ class Bundle:
     limits: Limits = field(default_factory=Limits)
     budget: Budget = field(default_factory=Budget)
     bundle_budget: BundleBudget = field(default_factory=BundleBudget)
+    alerts: AlertRules = field(default_factory=AlertRules)
 
     def budget_of(self, line: Line) -> Budget:
         """The budget of a line."""
@@ -279,6 +283,7 @@ TOP_KEYS: dict[str, Key] = {
     "limits": _TABLE,
     "budget": _TABLE,
     "bundle_budget": _TABLE,
+    "alerts": _TABLE,
     "line": Key(
         lambda value: isinstance(value, list) and 1 <= len(value) <= 64 and all(isinstance(row, dict) for row in value),
         "1 to 64 tables [[line]]",

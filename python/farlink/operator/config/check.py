@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from farlink.errors import OperatorError
-from farlink.operator.config import budget_rules, rules, secrets_file
+from farlink.operator.config import alert_rules, budget_rules, rules, secrets_file
+from farlink.operator.config import alerts as alert_keys
+from farlink.operator.config.alerts import AlertRules
 from farlink.operator.config.broken import Broken
 from farlink.operator.config.bundle import (
     BUDGET_KEYS,
@@ -155,6 +157,7 @@ class _Check:
         seen = [Row(at, row, given[at], self._path.parent, self._needs_ports) for at, row in enumerate(rows)]
         self._break(rules.of_lines([(kind, row) for kind, row in zip(kinds, seen, strict=True) if kind is not None]))
         secrets = self._secrets(top, [row for kind, row in zip(kinds, rows, strict=True) if not kind or kind.has_pin])
+        alerts = self._alerts(top, rows, secrets)
         if self._found:
             return Checked(tuple(sorted(set(self._found))), None, secrets)
         bundle = Bundle(
@@ -172,6 +175,7 @@ class _Check:
             limits=limits,
             budget=budget,
             bundle_budget=BundleBudget(**parts["bundle_budget"]),
+            alerts=alerts,
         )
         return Checked((), bundle, secrets)
 
@@ -196,13 +200,31 @@ class _Check:
             path = one.other if one.path not in self._places.values and one.other else one.path
             self._note(self._places.key(path) if is_table else self._places.value(path), one.message, one.remedy)
 
+    def _alerts(self, top: Mapping[str, Any], rows: list[dict[str, Any]], secrets: Secrets) -> AlertRules:
+        given = self._valid(top.get("alerts", {}), alert_keys.KEYS, ("alerts",))
+        standby = None
+        if "standby" in given:
+            standby = self._valid(given["standby"], alert_keys.STANDBY_KEYS, ("alerts", "standby"))
+        folder = self._path.parent
+        alerts = alert_rules.read(given, standby, folder)
+        has_urls = bool(secrets.alert_urls)
+        self._break(alert_rules.of_alerts(alerts, rows, folder, has_urls=has_urls, needs_ports=self._needs_ports))
+        return alerts
+
     def _secrets(self, top: Mapping[str, Any], rows: list[dict[str, Any]]) -> Secrets:
         secrets = Secrets()
-        if "secrets" in top:
-            names = [row["name"] for row in rows if "name" in row]
-            secrets, mistakes = secrets_file.read(self._path.parent / top["secrets"], names)
+        names = [row["name"] for row in rows if "name" in row] + [alert_keys.STANDBY]
+        table = top.get("alerts", {})
+        urls_from = table.get("urls_from")
+        # Both may be one file, which is read once.
+        files = {("secrets",): top.get("secrets"), ("alerts", "urls_from"): urls_from if isinstance(urls_from, str) else None}
+        for where, name in files.items():
+            if name is None or (where != ("secrets",) and name == top.get("secrets")):
+                continue
+            found, mistakes = secrets_file.read(self._path.parent / name, names)
+            secrets = found if where == ("secrets",) else replace(secrets, alert_urls=found.alert_urls)
             for one in mistakes:
-                self._note(self._places.value(("secrets",)), one.message, one.remedy)
+                self._note(self._places.value(where), one.message, one.remedy)
             if mistakes:
                 return secrets
         if "user" in top and not secrets.password:

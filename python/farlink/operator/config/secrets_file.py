@@ -1,4 +1,4 @@
-"""The file of a bundle's secrets: a password, and the PINs of SIMs. No message and no `repr` shows one."""
+"""The file of a bundle's secrets: a password, PINs of SIMs, URLs of alerts. No message and no `repr` shows one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from farlink.operator.tables import Mistake
 from farlink.untrusted import printable, read_text, toml_tables
 
 _PIN = re.compile("[0-9]{4,8}")
+_KEYS = ("password", "pin", "alerts")
+_URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}://[!-~]{0,1000}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_MOST_URLS = 16
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,17 @@ class Secrets:
         For the authentication of PPP; empty if there is none.
     pins
         Line -> PIN of its SIM.
+    alert_urls
+        Name -> URL to which alerts go.
     """
 
     password: str = field(default="", repr=False)
     pins: dict[str, str] = field(default_factory=dict, repr=False)
+    alert_urls: dict[str, str] = field(default_factory=dict, repr=False)
 
     def texts(self) -> tuple[str, ...]:
         """What must stand in no log, export or journal."""
-        return tuple(text for text in (self.password, *self.pins.values()) if text)
+        return tuple(text for text in (self.password, *self.pins.values(), *self.alert_urls.values()) if text)
 
 
 def read(path: Path, lines: Iterable[str]) -> tuple[Secrets, list[Mistake]]:
@@ -68,20 +75,17 @@ def read(path: Path, lines: Iterable[str]) -> tuple[Secrets, list[Mistake]]:
     mistakes += [Mistake(f"secrets {path}: {one.message}", one.remedy) for one in _mistakes(tables, list(lines))]
     password, pins = tables.get("password"), tables.get("pin")
     known = {line: pin for line, pin in pins.items() if isinstance(pin, str)} if isinstance(pins, dict) else {}
-    return Secrets(password if isinstance(password, str) else "", known), mistakes
+    return Secrets(password if isinstance(password, str) else "", known, _urls(tables.get("alerts"))), mistakes
 
 
 def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
-    found = [
-        Mistake(f"{printable(key, 40)}: there is no such key", instead(key, ("password", "pin")))
-        for key in tables
-        if key not in ("password", "pin")
-    ]
+    found = [Mistake(f"{printable(key, 40)}: there is no such key", instead(key, _KEYS)) for key in tables if key not in _KEYS]
     password = tables.get("password", "")
     if not isinstance(password, str) or not password.isprintable() or len(password) > 255 or set(password) & set('"\\'):
         found.append(Mistake("password: not a text of up to 255 letters without quotes and backslashes", "choose another"))
     elif password.startswith("@/"):
         found.append(Mistake("password: begins with @/, which pppd takes for the name of a file", "choose another"))
+    found += _of_urls(tables.get("alerts", {}))
     pins = tables.get("pin", {})
     if not isinstance(pins, dict):
         return [*found, Mistake("pin: not a table", 'write [pin], and below it kansas = "1234"')]
@@ -92,4 +96,27 @@ def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
             found.append(Mistake(f"pin.{shown}: there is no such line", instead(line, lines) if lines else "name a line"))
         if not isinstance(pin, str) or not _PIN.fullmatch(pin):
             found.append(Mistake(f"pin.{shown}: not a text of 4 to 8 digits", 'write it in quotes, as "1234"'))
+    return found
+
+
+def _urls(table: object) -> dict[str, str]:
+    return {name: url for name, url in table.items() if isinstance(url, str)} if isinstance(table, dict) else {}
+
+
+def _of_urls(table: object) -> list[Mistake]:
+    example = 'write [alerts], and below it office = "mailto://..."'
+    if not isinstance(table, dict):
+        return [Mistake("alerts: not a table", example)]
+    found = []
+    if len(table) > _MOST_URLS:
+        found.append(Mistake(f"alerts: {len(table)} URLs", f"give at most {_MOST_URLS}"))
+    for at, (name, url) in enumerate(table.items(), start=1):
+        # Who has written both the wrong way round has a secret for a name.
+        if not _NAME.fullmatch(name):
+            remedy = "give each URL a name of letters, digits, '-' and '_'"
+            found.append(Mistake(f"alerts, URL {at}: its name is none of up to 32 letters", remedy))
+        elif not isinstance(url, str) or not _URL.fullmatch(url):
+            found.append(
+                Mistake(f"alerts.{name}: not a URL", "give one of Apprise, such as mailtos://user:password@example.org")
+            )
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from farlink.operator.journal.rows import STATES, Connection, History, Transition
+from farlink.operator.journal.rows import STATES, AlertRow, Connection, History, Transition
 from farlink.operator.journal.store import Journal, Loss, read
 
-__all__ = ["STATES", "Connection", "History", "Journal", "Loss", "Transition", "read"]
+__all__ = ["STATES", "AlertRow", "Connection", "History", "Journal", "Loss", "Transition", "read"]

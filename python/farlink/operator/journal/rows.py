@@ -109,11 +109,39 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class AlertRow:
+    """An alert that was raised.
+
+    Attributes
+    ----------
+    alert, line
+        Name of its cause, and the line; None if it is about the bundle.
+    severity
+        ``info``, ``warning`` or ``critical``.
+    raised_s, cleared_s
+        When its cause began, and when it was cleared, in s since 1970-01-01 UTC; the latter is None while it is raised.
+    cause
+        Why, in the words of modem, disk or network.
+    number
+        Its place in the journal, from 1.
+    """
+
+    alert: str
+    line: str | None
+    severity: str
+    raised_s: float
+    cause: str
+    cleared_s: float | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True)
 class History:
-    """Contents of a journal: connections and transitions in the order of their numbers."""
+    """Contents of a journal: connections, transitions and alerts in the order of their numbers."""
 
     connections: tuple[Connection, ...]
     transitions: tuple[Transition, ...]
+    alerts: tuple[AlertRow, ...] = ()
 
 
 def checked(given: Transition) -> Transition:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from farlink.operator.journal import alert_rows
 from farlink.operator.journal.schema import COLUMNS, crc_of
 
 Rows = list[tuple[object, ...]]
@@ -21,6 +22,7 @@ _COLUMNS = {
     "nonsense": ("transition_number", ("transition_number", "crc", "said")),
     "gap": ("rowid", ("rowid", "first_number", "last_number", "reason")),
     "fact": ("rowid", ("rowid", "name", "content")),
+    "alert": ("number", alert_rows.COLUMNS),
 }
 # After so many keys without a row, a table is taken to be at its end: of transitions, of which there are many, and of others.
 _MOST_GAP = 1 << 15

@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Iterable
 
 from farlink.errors import JournalError
+from farlink.operator.journal import alert_rows
 
-VERSION = 3
+VERSION = 4
 APPLICATION = 0x464C4A4E  # "FLJN": what `file` and other programs see in the header
 
 # Of the table `transition`, as `Transition` has them.
@@ -17,7 +18,8 @@ COLUMNS = (
     *("snr_db", "bars", "attempt", "bytes_in", "bytes_out", "is_injected"),
 )
 
-TABLES = """
+TABLES = f"""
+{alert_rows.TABLE}
 CREATE TABLE connection (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     start_s REAL NOT NULL,
@@ -63,7 +65,7 @@ CREATE TABLE fact (
 """
 
 # Version -> what makes a file of the next version of it. Version 1 had neither injected drops, nonsense, gaps nor CRCs,
-# version 2 no facts.
+# version 2 no facts, version 3 no alerts.
 _STEPS = {
     1: """
 ALTER TABLE transition ADD COLUMN is_injected INTEGER NOT NULL DEFAULT 0;
@@ -72,6 +74,7 @@ CREATE TABLE nonsense (transition_number INTEGER PRIMARY KEY, crc INTEGER NOT NU
 CREATE TABLE gap (first_number INTEGER NOT NULL, last_number INTEGER NOT NULL, reason TEXT NOT NULL);
 """,
     2: "CREATE TABLE fact (name TEXT PRIMARY KEY, content TEXT NOT NULL);",
+    3: alert_rows.TABLE,
 }
 
 

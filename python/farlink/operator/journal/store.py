@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Any
 
 from farlink.errors import JournalError, OutputError
-from farlink.operator.journal import schema
+from farlink.operator.journal import alert_rows, schema
 from farlink.operator.journal.last_number import LastNumber
 from farlink.operator.journal.lock import Lock
-from farlink.operator.journal.rows import OBSERVATIONS, Connection, History, Transition, checked, checked_time
+from farlink.operator.journal.rows import OBSERVATIONS, AlertRow, Connection, History, Transition, checked, checked_time
 from farlink.operator.journal.salvage import Rows, copied, highest_if_whole, opened_copy, salvaged
 
 _HEADER = b"SQLite format 3\x00"
@@ -187,6 +187,21 @@ class Journal:
             row = self._database.execute("SELECT content FROM fact WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
+    def raise_alert(self, alert: AlertRow) -> int:
+        """Record that an alert is raised, which is durable when this returns; its number."""
+        with self._written(is_durable=True) as database:
+            return alert_rows.insert(database, replace(alert, cause=self._hide(alert.cause), number=0))
+
+    def clear_alert(self, number: int, cleared_s: float) -> None:
+        """Record that an alert is cleared, at a time in s since 1970-01-01 UTC."""
+        with self._written(is_durable=True) as database:
+            alert_rows.clear(database, number, cleared_s)
+
+    def raised_alerts(self) -> list[AlertRow]:
+        """Alerts that are raised and not cleared."""
+        with _refusals(self.path):
+            return [one for one in alert_rows.every(self._database) if one.cleared_s is None]
+
     def forget(self, before_s: float, *, most: int | None = None) -> int:
         """Delete old transitions, and connections that have none left and are over.
 
@@ -210,6 +225,7 @@ class Journal:
                 kept = "SELECT number FROM transition ORDER BY number DESC LIMIT ?"
                 first = max(first, _one(database, f"SELECT coalesce(min(number), 0) FROM ({kept})", most))
                 first = _one(database, "SELECT coalesce(max(number), 0) + 1 FROM transition") if most == 0 else first
+            alert_rows.forget(database, before_s)
             deleted = database.execute("DELETE FROM transition WHERE number < ?", (first,)).rowcount
             if deleted:
                 database.execute("DELETE FROM nonsense WHERE transition_number < ?", (first,))
@@ -370,7 +386,7 @@ def _history(database: sqlite3.Connection) -> History:
     )
     said = dict(database.execute("SELECT transition_number, said FROM nonsense"))
     rows = database.execute(f"SELECT {_COLUMNS} FROM transition ORDER BY number")
-    return History(connections, tuple(_transition(row, said.get(row[0], b"")) for row in rows))
+    return History(connections, tuple(_transition(row, said.get(row[0], b"")) for row in rows), alert_rows.every(database))
 
 
 def _transition(row: Iterable[Any], nonsense: bytes) -> Transition:
@@ -395,6 +411,7 @@ def _restore(database: sqlite3.Connection, rows: dict[str, Rows]) -> None:
             with suppress(sqlite3.IntegrityError):
                 marks = ", ".join("?" * columns)
                 database.execute(f"INSERT INTO {table} VALUES ({marks})", row[-columns:])
+    alert_rows.restore(database, rows.get("alert", []))
     # A connection whose own row is lost begins with its first transition.
     database.executemany("INSERT OR IGNORE INTO connection (number, start_s) VALUES (?, ?)", starts.items())
 

@@ -28,6 +28,8 @@ class Hooks:
         How many events it was not started for, since too many waited.
     failures
         How often it could not be started, failed, or took too long.
+    last_failure
+        Why it failed the last time; empty if it did not.
     """
 
     def __init__(self, program: Path | None) -> None:
@@ -36,6 +38,7 @@ class Hooks:
         self._workers: list[asyncio.Task[None]] = []
         self.left_out = 0
         self.failures = 0
+        self.last_failure = ""
 
     def tell(self, values: Mapping[str, object]) -> None:
         """Start the program for an event: its values are in ``FARLINK_NAME``."""
@@ -48,6 +51,10 @@ class Hooks:
             self._waiting.put_nowait(given)
         except asyncio.QueueFull:
             self.left_out += 1
+
+    def _failed(self, why: str) -> None:
+        self.failures += 1
+        self.last_failure = why
 
     async def close(self, within_s: float = 2.0) -> None:
         """Give those that wait a little time, then end them."""
@@ -78,14 +85,18 @@ class Hooks:
                 # A group of its own, so that a shell that is ended takes what it has started with it.
                 start_new_session=True,
             )
-        except OSError:
-            self.failures += 1
+        except OSError as error:
+            self._failed(f"{self._program} cannot be started: {error.strerror}")
             return
         try:
             async with asyncio.timeout(_LIMIT_S):
-                self.failures += await process.wait() != 0
+                status = await process.wait()
+            if status != 0:
+                self._failed(f"{self._program} ended with {status}")
+            else:
+                self.last_failure = ""
         except TimeoutError:
-            self.failures += 1
+            self._failed(f"{self._program} took longer than {_LIMIT_S:g} s")
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):

@@ -22,6 +22,7 @@ from farlink.operator.config.kinds import KINDS, Parts, Traits, traits_of
 from farlink.operator.journal import Journal
 from farlink.operator.lines import Line, Report
 from farlink.operator.live import by_hand
+from farlink.operator.live.alerting import Alerting
 from farlink.operator.live.control import Server, socket_of
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
@@ -97,6 +98,7 @@ class Operator:
             parts = Parts(bundle, folder, back_end, self._reported, self._pins, pin)
             self._lines[line.name] = KINDS[line.kind].make(line, parts)
         self._hooks = Hooks(bundle.hook)
+        self._alerting = Alerting(bundle, journal.raised_alerts(), recorder=self._recorder, hooks=self._hooks, tell=self._tell)
         # Lines whose signal decides whether they are dialled, and is not known yet.
         self._unknown = {
             line.name for line in bundle.lines if line.role == "dial" and self._traits[line.name].most_signal is not None
@@ -192,6 +194,7 @@ class Operator:
                     self._tell("the bundle's interface is gone while its links are up: all of them are dialled anew")
                     self._handle("bundle-lost", cause="the bundle's interface is gone")
                 was_lost, look_at = is_lost, now + _LOOK_S
+                self._alerting.look(self.status())
             if now >= forget_at:
                 self._recorder.forget(self._bundle.keep_days)
                 forget_at = now + _FORGET_S
@@ -411,6 +414,8 @@ class Operator:
                 "waiting": self._recorder.waiting,
                 "left_out": self._recorder.left_out,
             },
+            "alerts": self._alerting.status(),
+            "alerting": {"fault": self._alerting.fault},
             "hooks": {"failures": self._hooks.failures, "left_out": self._hooks.left_out},
             "lines": lines,
         }

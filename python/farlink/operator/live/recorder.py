@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from farlink.errors import FarlinkError
-from farlink.operator.journal import Journal, Transition
+from farlink.operator.alerts import Raised
+from farlink.operator.journal import AlertRow, Journal, Transition
 from farlink.operator.lines.line import Report
 
 # Transitions that wait until the journal can be written again.
@@ -199,6 +200,19 @@ class Recorder:
     def kept(self, name: str) -> str | None:
         """A fact that was kept."""
         return self._journal.kept(name)
+
+    def raised(self, alert: Raised) -> None:
+        """Record that an alert is raised. Its number is known once the journal has taken it."""
+        row = AlertRow(alert.alert, alert.line, alert.severity, alert.since_unix_s, alert.cause)
+        self._do(lambda: self._raise(alert, row))
+
+    def cleared(self, alert: Raised) -> None:
+        """Record that an alert is cleared."""
+        cleared_s = time.time()
+        self._do(lambda: self._journal.clear_alert(alert.number, cleared_s))
+
+    def _raise(self, alert: Raised, row: AlertRow) -> None:
+        alert.number = self._journal.raise_alert(row)
 
     def forget(self, keep_days: float) -> None:
         """Delete old transitions."""

@@ -57,6 +57,8 @@ class Profile:
         Whether ``+CPIN?`` is asked at the start.
     names_callers
         Whether ``+CLIP`` is known: behind RING the modem says who calls.
+    sends_sms
+        Whether ``+CMGS`` sends short messages, in PDU mode.
     csq_form
         How the modem writes its signal, for the bank: ``short``, ``three-digits`` or ``3gpp``.
     """
@@ -78,6 +80,7 @@ class Profile:
     asks_cause: bool = False
     has_sim: bool = False
     names_callers: bool = False
+    sends_sms: bool = False
     csq_form: str = "3gpp"
 
 
@@ -107,6 +110,7 @@ KEYS: Mapping[str, Key] = {
     "asks_cause": switch(),
     "has_sim": switch(),
     "names_callers": switch(),
+    "sends_sms": switch(),
     "csq_form": name_of(("short", "three-digits", "3gpp")),
 }
 
