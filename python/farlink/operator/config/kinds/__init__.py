@@ -7,11 +7,12 @@ from pathlib import Path
 
 from farlink.operator.config.bundle import Bundle
 from farlink.operator.config.kinds.at import At
+from farlink.operator.config.kinds.interface import Interface
 from farlink.operator.config.kinds.kind import Kind, Parts, Row, Traits
 
 __all__ = ["KINDS", "Kind", "Parts", "Row", "Traits", "traits_of"]
 
-KINDS: Mapping[str, Kind] = {"at": At()}
+KINDS: Mapping[str, Kind] = {"at": At(), "interface": Interface()}
 """Value of the key ``kind`` -> what there is to know of it."""
 
 

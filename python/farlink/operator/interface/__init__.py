@@ -1,0 +1,1 @@
+"""An interface that is already there: followed by netlink, probed both ways, and what its probes may cost."""
