@@ -23,6 +23,8 @@ _LATE_ROUND_TRIPS = 2.0
 # While an answer is late, so many probes go in the time in which a dead line is noticed: a lost packet is no dead line.
 _SUSPECT_PROBES = 15
 _LEAST_GAP_S = 0.1
+# A probe that the interface did not take is tried again.
+_REFUSED_S = 0.25
 # A name that nobody knows, or a socket that is refused, is tried again.
 _RETRY_S = 15.0
 
@@ -136,6 +138,9 @@ class Prober:
             self.failure = ""
         except OSError as error:
             self.failure = f"{target.name}: {(error.strerror or str(error)).lower()}"
+            # Nothing was sent: DHCP gives an address first, and a route a moment later.
+            self._sent_s = now_s + min(0.0, _REFUSED_S - self._pace.interval_s(time.time()))
+            self._open_s.pop()
 
     def _spend(self, count: int) -> None:
         self._pace.spend(count, time.time())

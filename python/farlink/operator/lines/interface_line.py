@@ -326,7 +326,7 @@ class InterfaceLine:
             return f"outward way dead: {self._prober.asked} says that nothing has arrived for {for_s}"
         # What arrived before the line broke is counted up to a second later.
         if self._arrived_s > (self._began_s if evidence.inward_s is None else evidence.inward_s) + 2 * _COUNT_S:
-            return f"no answer from {self._prober.asked} for {for_s}, although packets arrive"
+            return f"no answer from {self._prober.asked} for {for_s}, although frames arrive"
         return f"no answer from {self._prober.asked} for {for_s}, and nothing else arrives"
 
     def _note(self, text: str) -> None:

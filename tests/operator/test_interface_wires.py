@@ -1,0 +1,88 @@
+"""Lines over interfaces between network namespaces: what ends them is noticed in 3 s, and they are back without a restart."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.operator.interface_world import TROUBLES, configure, trouble
+from tests.operator.live_world import until, world_in
+from tests.operator.wires import missing, wires
+
+WITHOUT = missing()
+pytestmark = pytest.mark.skipif(WITHOUT is not None, reason=f"interfaces in network namespaces: {WITHOUT}")
+NOTICED_S = 3.0
+
+
+@pytest.fixture(scope="module")
+def wired(tmp_path_factory):
+    """An operator with a line over each of three wires."""
+    with wires() as made, world_in(tmp_path_factory.mktemp("wired"), made.prefix_near()) as world:
+        world.wires = [made.add(f"wire{at}") for at in range(3)]
+        world.near = world.start(configure(world.folder, world.wires))
+        yield world
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_what_ends_a_line_is_noticed_in_time_and_the_line_is_back_without_a_restart(wired, name):
+    noticed_s, back_s = trouble(wired.near, wired.wires[0], name)
+    assert 0 < noticed_s <= NOTICED_S
+    assert back_s < 5
+    assert len(wired.near.of("wire1", "dropped")) == 0, "the other lines live on"
+
+
+def test_an_address_that_changes_is_noted_and_the_line_stays_up(wired):
+    wire = wired.wires[2]
+    until(lambda: wired.near.state(wire.name) == "connected", lambda: wired.near.log)
+    before = len(wired.near.of(wire.name, "dropped"))
+    wire.take_address()
+    wire.give_address(7)
+    until(lambda: wired.near.lines()[wire.name]["addresses"] == [f"10.{wire._at}.1.7/24"], lambda: wired.near.log)
+    until(lambda: [one for one in wired.near.of(wire.name, "alive") if "instead of" in one.cause])
+    last_s = wired.near.lines()[wire.name]["probe_bytes_today"]
+    until(lambda: wired.near.lines()[wire.name]["probe_bytes_today"] > last_s + 2 * 88)
+    assert wired.near.lines()[wire.name]["last_outward_s"] < NOTICED_S
+    assert len(wired.near.of(wire.name, "dropped")) == before
+
+
+def test_status_shows_what_was_observed(wired):
+    until(lambda: wired.near.state("wire1") == "connected", lambda: wired.near.log)
+    until(lambda: wired.near.lines()["wire1"]["bytes_in"])
+    line = wired.near.lines()["wire1"]
+    assert (line["port"], line["carrier"], line["addresses"]) == ("wire1", True, ["10.2.1.1/24"])
+    assert line["last_outward_s"] < 3
+    assert line["last_inward_s"] < 3
+    assert 0 < line["least_round_trip_s"] <= line["median_round_trip_s"]
+    assert line["probe_bytes_today"] % 44 == 0
+
+
+def test_one_bundle_has_lines_of_two_kinds(tmp_path):
+    """Two interfaces before a modem of the bank, two lines in use: the modem is dialled while an interface is dead."""
+    with wires() as made, world_in(tmp_path, made.prefix_near()) as world:
+        one, two = made.add("one"), made.add("two")
+        world.bank(1)
+        far = world.start(world.configure("far", 1))
+        config = world.configure("near", 1, more="use = 2")
+        rows = "".join(
+            f'[[line]]\nname = "{wire.name}"\nkind = "interface"\ninterface = "{wire.name}"\nprobe = ["{wire.target}"]\n'
+            for wire in (one, two)
+        )
+        config.write_text(config.read_text() + "rank = 1\n" + rows)
+        near = world.start(config)
+        until(lambda: near.state("one") == near.state("two") == "connected", lambda: near.log)
+        assert near.lines()["near-1"]["reason"] == "spare"
+
+        two.drop()
+        until(lambda: near.state("near-1") == "connected", lambda: near.log)
+        until(lambda: far.state("far-1") == "connected", lambda: far.log)
+        assert near.state("two") != "connected"
+        two.carry()
+        until(lambda: near.state("two") == "connected", lambda: near.log)
+        until(lambda: near.lines()["near-1"]["reason"] == "spare", lambda: near.log)
+        status = near.ask(do="status")
+        assert (status["up"], status["use"], status["back_end"]) == (2, 2, "stand-in")
+        assert status["primary"] in ("one", "two")
+        found = {(each.modem, each.state) for each in near.history.transitions}
+        assert {("near-1", "connected"), ("near-1", "ended"), ("two", "dropped"), ("one", "connected")} <= found
+        assert json.dumps(status)
