@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.operator.interface_world import TROUBLES, configure, trouble
+from tests.operator.interface_world import CONFIG, TROUBLES, configure, trouble
 from tests.operator.live_world import until, world_in
 from tests.operator.wires import missing, wires
 
@@ -86,3 +86,40 @@ def test_one_bundle_has_lines_of_two_kinds(tmp_path):
         found = {(each.modem, each.state) for each in near.history.transitions}
         assert {("near-1", "connected"), ("near-1", "ended"), ("two", "dropped"), ("one", "connected")} <= found
         assert json.dumps(status)
+
+
+FAR = """
+name = "shore"
+[limits]
+dropped_s = 0.2
+[[line]]
+name = "ear"
+kind = "interface"
+interface = "far1"
+probe_listen = "{target}:7411"
+"""
+
+
+def test_two_operators_judge_both_ways_apart(tmp_path):
+    with wires() as made, world_in(tmp_path, made.prefix_near()) as near_world:
+        wire = made.add("one")
+        config = tmp_path / "ship.toml"
+        row = f'[[line]]\nname = "one"\nkind = "interface"\ninterface = "one"\npeer = "{wire.target}:7411"\n'
+        config.write_text(CONFIG + row)
+        far_config = tmp_path / "shore.toml"
+        far_config.write_text(FAR.format(target=wire.target))
+        near = near_world.start(config)
+        with world_in(tmp_path, ["ip", "netns", "exec", made.far]) as far_world:
+            far = far_world.start(far_config)
+            both = lambda: near.state("one") == far.state("ear") == "connected"  # noqa: E731
+            until(both, lambda: near.log + far.log)
+            for outward, near_says, far_says in (
+                (True, "outward way dead: 10.1.2.2:7411 says that nothing has arrived", "no answer from the far operator"),
+                (False, "no answer from 10.1.2.2:7411", "outward way dead: the far operator says that nothing has arrived"),
+            ):
+                wire.drop(outward=outward, inward=not outward)
+                until(lambda: near.state("one") != "connected" != far.state("ear"), lambda: near.log + far.log)
+                assert near_says in near.of("one", "dropped")[-1].cause
+                assert far_says in far.of("ear", "dropped")[-1].cause
+                wire.carry()
+                until(both, lambda: near.log + far.log)

@@ -58,7 +58,13 @@ class Evidence:
 
     def is_fresh(self, now_s: float, within_s: float) -> bool:
         """Whether both ways were proven within so long."""
-        return self.age_s(now_s) < within_s
+        return now_s < self.until_s(within_s)
+
+    def until_s(self, within_s: float) -> float:
+        """When the older of both proofs is so old; long ago if one is missing."""
+        if self.outward_s is None or self.inward_s is None:
+            return float("-inf")
+        return min(self.outward_s, self.inward_s) + within_s
 
     def age_s(self, now_s: float) -> float:
         """How old the older of both proofs is; infinite if one is missing."""

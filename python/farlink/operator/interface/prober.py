@@ -108,7 +108,7 @@ class Prober:
     @property
     def asked(self) -> str:
         """Whom this line asks, or by whom it is asked, in words."""
-        return ", ".join(target.name for target in self._targets) or "whoever asks"
+        return ", ".join(target.name for target in self._targets) or "the far operator"
 
     def _due_s(self, *, is_up: bool) -> float:
         """When the next target is to be asked: soon, once an answer of a line that is up is late."""

@@ -15,6 +15,7 @@ from farlink.operator.interface.netlink import Counters
 from farlink.operator.interface.pace import Pace
 from farlink.operator.interface.prober import Prober
 from farlink.operator.interface.settings import InterfaceSettings
+from farlink.operator.interface.shown import details
 from farlink.operator.interface.watch import Watch
 from farlink.operator.lines.line import Report
 
@@ -28,6 +29,8 @@ _RETRY_S = 5.0
 _ROUTE_RETRY_S = 30.0
 # An answer that is not there after twice the time of a dead line will not come.
 _LINK_FACTOR = 2.0
+# Something has arrived within so many intervals: the inward way lives. What got through, an end learns one interval later.
+_STILL = 1.3
 # A loop that comes so late was stopped or had no processor: nothing was sent meanwhile.
 _STALL_S = 0.3
 # Notes of one line; each makes the time until the next one longer.
@@ -126,7 +129,7 @@ class InterfaceLine:
         def age(at_s: float | None) -> float | None:
             return None if at_s is None else round(max(0.0, now_s - at_s), 3)
 
-        return {
+        seen = {
             "port": self._settings.interface,
             "is_port_there": link is not None,
             "carrier": link is not None and link.is_up and link.has_carrier,
@@ -146,6 +149,7 @@ class InterfaceLine:
             "bytes_out": bytes_out,
             "most_signal": None,
         }
+        return {**seen, "details": details(seen)}
 
     # The life of the line.
 
@@ -193,7 +197,7 @@ class InterfaceLine:
         if self._phase is _Phase.LINKING:
             times.append(self._began_s + self._patience_s)
         if self._phase is _Phase.UP and not self._pace.is_spent(time.time()):
-            times.append(now_s + self._pace.noticed_s(time.time()) - self._evidence.age_s(now_s))
+            times.append(self._evidence.until_s(self._pace.noticed_s(time.time())))
         if self._route_failure:
             times.append(self._route_after_s)
         return max(now_s, min(times))
@@ -233,7 +237,7 @@ class InterfaceLine:
 
     def _is_silent(self, now_s: float, *, is_fresh: bool) -> bool:
         if self._phase is _Phase.LINKING:
-            return now_s - self._began_s >= self._patience_s
+            return now_s >= self._began_s + self._patience_s
         return self._phase is _Phase.UP and not is_fresh
 
     def _obstacle(self, now_s: float) -> str | None:
@@ -256,7 +260,7 @@ class InterfaceLine:
             return ""
         if self._addressless_s is None:
             self._addressless_s = now_s
-        if self._is_gone or now_s - self._addressless_s >= _GRACE_S:
+        if self._is_gone or now_s >= self._addressless_s + _GRACE_S:
             self._addresses = ()
             return f"{name} has no address"
         return None
@@ -276,7 +280,7 @@ class InterfaceLine:
             if self._counters is not None and link.counters.packets_in > self._counters.packets_in:
                 self._arrived_s = now_s
             self._counters = link.counters
-        if link is not None and self._phase in (_Phase.LINKING, _Phase.UP) and now_s - self._counted_s >= _COUNT_S:
+        if link is not None and self._phase in (_Phase.LINKING, _Phase.UP) and now_s >= self._counted_s + _COUNT_S:
             self._counted_s = now_s
             self._watch.look(link.index)
 
@@ -284,7 +288,7 @@ class InterfaceLine:
         """The line is gone although carrier and address are there: it is back when both ways are proven."""
         if is_found:
             self._is_gone, self._why = False, ""
-            self._note_gap_s, self._noted = _NOTE_S, ""
+            self._note_gap_s, self._note_after_s = _NOTE_S, float("-inf")
             self._report("port-back")
             return
         why = self._prober.failure or f"no answer from {self._prober.asked}"
@@ -317,12 +321,12 @@ class InterfaceLine:
 
     def _silence(self, now_s: float) -> str:
         """Which way is dead, as far as that can be known."""
-        evidence, noticed_s = self._evidence, self._pace.noticed_s(time.time())
+        evidence = self._evidence
         if self._prober.failure:
             return self._prober.failure
         age_s = evidence.age_s(now_s)
         for_s = f"{age_s:.1f} s" if age_s < float("inf") else f"{now_s - self._began_s:.1f} s"
-        if evidence.inward_s is not None and now_s - evidence.inward_s < noticed_s:
+        if evidence.inward_s is not None and now_s - evidence.inward_s < _STILL * self._pace.interval_s(time.time()):
             return f"outward way dead: {self._prober.asked} says that nothing has arrived for {for_s}"
         # What arrived before the line broke is counted up to a second later.
         if self._arrived_s > (self._began_s if evidence.inward_s is None else evidence.inward_s) + 2 * _COUNT_S:
@@ -344,12 +348,15 @@ class InterfaceLine:
     # Routes.
 
     async def _keep_routes(self, now_s: float) -> None:
-        if not self._settings.route or now_s < self._route_after_s or self._index is None:
+        link = self._watch.table.link(self._settings.interface)
+        if not self._settings.route or now_s < self._route_after_s or link is None:
             return
-        there = self._watch.table.routes(self._index)
+        there = self._watch.table.routes(link.index)
         is_up = self._phase is _Phase.UP
+        # The kernel takes no route where there is no address.
+        routes = wanted(self._settings, self._metric, link.index, there, is_up=is_up) if self._addresses else set()
         self._route_failure = ""
-        for route, is_new in changes(wanted(self._settings, self._metric, self._index, there, is_up=is_up), there):
+        for route, is_new in changes(routes, there):
             try:
                 await self._watch.change_route(route, is_new=is_new)
             except (OSError, TimeoutError) as error:

@@ -89,17 +89,22 @@ def costs(status: Mapping[str, Any]) -> str:
     return f"All lines: {', '.join(found)}" if found else ""
 
 
+def details(status: Mapping[str, Any]) -> list[str]:
+    """What was observed of lines of which there is more to say than fits into the table."""
+    return [f"{one['line']}: {printable(one['details'], 400)}" for one in status["lines"] if one.get("details")]
+
+
 def shown(status: Mapping[str, Any]) -> str:
     """The state as text."""
     from farlink.text_table import table
 
-    below = [text for text in ("* primary line", costs(status)) if text]
+    below = [text for text in ("* primary line", costs(status), *details(status)) if text]
     return "\n".join([title(status), table(HEAD, rows(status)), *below, ""])
 
 
 def _below(status: Mapping[str, Any]) -> str:
     words = "* primary line. Ctrl-C ends this view, not the operator."
-    return f"{costs(status)}\n{words}" if costs(status) else words
+    return "\n".join(text for text in (costs(status), *details(status), words) if text)
 
 
 def live(status: Mapping[str, Any]) -> RenderableType:
