@@ -148,3 +148,14 @@ def test_the_guide_names_every_key():
     guide = (ROOT / "docs" / "guides" / "bundle-lines.md").read_text(encoding="utf-8")
     for key in KINDS["interface"].keys:
         assert f"`{key}`" in guide, key
+
+
+def test_the_files_of_the_guide_are_right(tmp_path):
+    guide = (ROOT / "docs" / "guides" / "bundle-lines.md").read_text(encoding="utf-8")
+    for name, text in re.findall(r"^```toml (\w+\.toml)\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+        assert not check(tmp_path / name).mistakes
+    small = (tmp_path / "lines.toml").read_text().replace("route = true", "probe_bytes_per_day = 100000", 1)
+    (tmp_path / "lines.toml").write_text(small)
+    (one,) = check(tmp_path / "lines.toml").mistakes
+    assert f"error: lines.toml, line {one.line}, column {one.column}: {one.message}\nhint: {one.remedy}\n" in guide
