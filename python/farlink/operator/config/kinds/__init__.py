@@ -8,10 +8,11 @@ from pathlib import Path
 from farlink.operator.config.bundle import Bundle
 from farlink.operator.config.kinds.at import At
 from farlink.operator.config.kinds.kind import Kind, Parts, Row, Traits
+from farlink.operator.config.kinds.modem_manager import ModemManager
 
 __all__ = ["KINDS", "Kind", "Parts", "Row", "Traits", "traits_of"]
 
-KINDS: Mapping[str, Kind] = {"at": At()}
+KINDS: Mapping[str, Kind] = {"at": At(), "modemmanager": ModemManager()}
 """Value of the key ``kind`` -> what there is to know of it."""
 
 
