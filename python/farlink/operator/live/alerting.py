@@ -14,8 +14,8 @@ from farlink.operator.alerts import SEVERITIES, Alerts, Change, Raised, View
 from farlink.operator.alerts.message import Message, text_of, type_of
 from farlink.operator.alerts.outbox import Outbox
 from farlink.operator.alerts.sender import Sender
-from farlink.operator.at import profiles
 from farlink.operator.config import Bundle, Secrets
+from farlink.operator.config.kinds.at import profile_of
 from farlink.operator.journal import AlertRow
 from farlink.operator.lines.line import Pins
 from farlink.operator.live.hooks import Hooks
@@ -194,9 +194,7 @@ def standby_of(bundle: Bundle, secrets: Secrets, pins: Pins, folder: Path) -> St
     standby = bundle.alerts.standby
     if standby is None:
         return None
-    name = standby.profile
-    profile = profiles.load(str(folder / name) if name.endswith(".toml") else name)
-    return StandbyLine(bundle, secrets, profile, pins, folder=folder)
+    return StandbyLine(bundle, secrets, profile_of(standby.profile, folder), pins, folder=folder)
 
 
 def _restored(row: AlertRow) -> Raised:
