@@ -15,7 +15,7 @@ from farlink.operator.alerts.message import MOST_TOGETHER, Message
 MOST_WAITING = 200
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 600.0
 # So often sending has to fail in a row, before that is an alert of its own.
-_FAILING = 3
+_FAILING = 2
 
 
 @dataclass

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink.operator.alerts import SEVERITIES, Alerts, Change, Raised, View
-from farlink.operator.alerts.message import Message, text_of, type_of
+from farlink.operator.alerts.message import Message, stamp, text_of, type_of
 from farlink.operator.alerts.outbox import Outbox
 from farlink.operator.alerts.sender import Sender
 from farlink.operator.config import Bundle, Secrets
@@ -166,7 +166,8 @@ class Alerting:
         if SEVERITIES.index(alert.severity) >= SEVERITIES.index(self._config.severity):
             at_s = time.time() if kind != "raised" else alert.since_unix_s
             key = f"{alert.alert} {alert.line or ''} {alert.since_unix_s:.3f}"
-            message = Message(self._bundle.name, kind, key, alert.title, alert.words, alert.severity, at_s)
+            words = alert.words if kind != "cleared" else f"{alert.title} (since {stamp(alert.since_unix_s)})"
+            message = Message(self._bundle.name, kind, key, alert.title, words, alert.severity, at_s)
             self._outbox.put(message)
             if self._standby is not None:
                 self._standby.put(message)
