@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -47,9 +48,10 @@ def configured(
     top: str = "",
     more: str = "",
     after_s: float = 1.0,
+    profile: str = "hayes",
 ) -> Path:
     """A near end whose alerts go to the receiver."""
-    config = world.configure("near", pairs, more=top)
+    config = world.configure("near", pairs, more=top, profile=profile)
     text = config.read_text().replace("flaps = 1000\n", limits or "flaps = 1000\n")
     table = f'[alerts]\nurls_from = "urls.toml"\nafter_s = {after_s}\nclear_s = 0.5\n{alerts}'
     config.write_text(f"{text}\n{table}\n{more}")
@@ -250,3 +252,136 @@ def test_locked_sims_ports_and_budgets_are_told_and_a_restart_tells_nothing_twic
         until(lambda: not raised(near), lambda: near.log[-3000:])
         assert (near.end(), far.end()) == (0, 0)
         assert all(one.cleared_s for one in near.history.alerts)
+
+
+STANDBY = """
+[alerts.standby]
+way = "{way}"
+port = "{folder}/modems/near-2"
+profile = "sim7600"
+number = "202"
+after_s = 1.5
+"""
+
+
+def test_a_short_message_goes_out_by_the_stand_by_line_while_nothing_else_does(tmp_path, monkeypatch, receiver):
+    with quick_world(tmp_path, monkeypatch, 2, profile="sim7600") as world:
+        receiver.status = 500
+        standby = STANDBY.format(way="sms", folder=tmp_path)
+        config = configured(world, receiver, 1, more=standby, profile="sim7600")
+        near = world.start(config)
+        until(near.lines)
+        began = time.monotonic()
+        bank = tmp_path / "bank.log"
+        until(lambda: "near-2 sends a short message to far-2: near " in bank.read_text(), bank.read_text, WITHIN_S)
+        assert time.monotonic() - began < WITHIN_S
+        (sent,) = sms_in(bank)
+        assert "bundle is down" in sent
+        assert "near-1 is down" in sent
+        assert near.ask(do="status")["delivery"]["standby"]["used_today"] == 1
+        receiver.status = 200
+        far = world.start(world.configure("far", 1, profile="sim7600"))
+        until(far.lines)
+        near.ask(do="redial")
+        until(lambda: near.ups() == 1, lambda: near.log[-2000:])
+        # Now the URL has all of it, with the times when it happened, so no short message says it again.
+        receiver.wait("cleared: bundle is down", WITHIN_S)
+        receiver.wait("cleared: near-1 is down", WITHIN_S)
+        until(lambda: near.ask(do="status")["delivery"]["standby"]["waiting"] == 0, lambda: near.ask(do="status")["delivery"])
+        assert len(sms_in(bank)) == 1
+        assert (near.end(), far.end()) == (0, 0)
+
+
+def sms_in(bank: Path) -> list[str]:
+    return [line for line in bank.read_text().splitlines() if "sends a short message" in line]
+
+
+def test_a_call_by_the_stand_by_line_carries_what_waits(tmp_path, monkeypatch, receiver):
+    with quick_world(tmp_path, monkeypatch, 2, profile="sim7600") as world:
+        receiver.status = 500
+        config = configured(world, receiver, 1, more=STANDBY.format(way="call", folder=tmp_path), profile="sim7600")
+        # The far end of the stand-by line: an operator that answers it.
+        answering = world.configure("far", 2, profile="sim7600")
+        text = answering.read_text()
+        first, second = text.index("[[line]]"), text.rindex("[[line]]")
+        answering.write_text(text[:first] + text[second:])
+        far, near = world.start(answering), world.start(config)
+        until(lambda: far.state("far-2") == "connected", lambda: f"{near.log}\n{far.log}")
+        # While the call is up, messages are tried; one that was delivered ends it.
+        receiver.status = 200
+        receiver.wait("bundle is down", 2 * WITHIN_S)
+        until(lambda: far.state("far-2") == "waiting", lambda: far.log)
+        until(lambda: near.ask(do="status")["delivery"]["standby"]["is_busy"] is False)
+        status = near.ask(do="status")["delivery"]["standby"]
+        assert (status["used_today"], status["why"]) == (1, "")
+        assert (near.end(), far.end()) == (0, 0)
+
+
+def test_secrets_of_urls_show_nowhere(tmp_path, monkeypatch, receiver, farlink_status):
+    with quick_world(tmp_path, monkeypatch, 1) as world:
+        config = configured(world, receiver, 1)
+        urls = tmp_path / "urls.toml"
+        urls.write_text(
+            f'{urls.read_text()}closed = "json://u:{SECRET}@127.0.0.1:9/{SECRET}"\n'
+            f'unknown = "nosuch://{SECRET}"\nmail = "mailto://u:{SECRET}@localhost:9?smtp=127.0.0.1&to={SECRET}@b.org"\n'
+        )
+        receiver.status = 500
+        near = world.start(config)
+        until(near.lines)
+        until(lambda: all(one["failures"] for one in near.ask(do="status")["delivery"]["routes"]), lambda: near.log)
+        parent = str(near.process.pid)
+        processes = [one for one in Path("/proc").glob("[0-9]*") if parent in (one.name, parent_of(one))]
+        assert len(processes) >= 2, "the operator, and the process that sends"
+        for process in processes:
+            for name in ("cmdline", "environ"):
+                with contextlib.suppress(PermissionError):
+                    assert SECRET not in (process / name).read_text(errors="replace")
+        shown = str(near.ask(do="status")) + farlink_status(config)
+        assert "office" in shown
+        assert near.end() == 0
+        for path in tmp_path.rglob("*"):
+            if path.is_file() and path != urls:
+                assert SECRET.encode() not in path.read_bytes(), path
+        assert SECRET not in shown
+
+
+def parent_of(process: Path) -> str:
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[1]
+    except OSError:
+        return ""
+
+
+@pytest.fixture
+def farlink_status(programs):
+    def run(config: Path) -> str:
+        done = programs.run(["-m", "farlink.cli", "bundle", "status", str(config)], cwd=config.parent, timeout=60)
+        return f"{done.stdout.decode()}{done.stderr.decode()}"
+
+    return run
+
+
+def test_a_test_message_says_what_came_of_each_url(tmp_path, monkeypatch, receiver, programs):
+    with quick_world(tmp_path, monkeypatch, 2, profile="sim7600") as world:
+        config = configured(world, receiver, 1, more=STANDBY.format(way="sms", folder=tmp_path), profile="sim7600")
+
+        def run(*more: str) -> tuple[int, str, str]:
+            command = ["-m", "farlink.cli", "bundle", "alert-test", str(config), *more]
+            done = programs.run(command, cwd=tmp_path, timeout=60)
+            return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+        status, out, _ = run("--standby")
+        assert status == 0
+        assert re.search(r"^office +sent$", out, re.MULTILINE), out
+        assert re.search(r"^standby +sent$", out, re.MULTILINE), out
+        assert receiver.lines() == ["this is a test: nothing is wrong"]
+        assert "this is a test" in sms_in(tmp_path / "bank.log")[0]
+        urls = tmp_path / "urls.toml"
+        urls.write_text(f'{urls.read_text()}closed = "json://u:{SECRET}@127.0.0.1:9/{SECRET}"\n')
+        status, out, err = run()
+        assert status == 1
+        assert re.search(r"^closed +not sent: no connection to the service$", out, re.MULTILINE), out
+        assert SECRET not in out + err
+        config.write_text(config.read_text().replace('urls_from = "urls.toml"', ""))
+        status, out, err = run()
+        assert (status, "has no URL for alerts" in err) == (2, True)

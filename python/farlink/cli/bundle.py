@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import bundle_alert_test, bundle_bank, bundle_check, bundle_generate, bundle_log, bundle_operate, bundle_simulate
+from farlink.cli import (
+    bundle_alert_test,
+    bundle_bank,
+    bundle_check,
+    bundle_generate,
+    bundle_log,
+    bundle_operate,
+    bundle_simulate,
+)
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 

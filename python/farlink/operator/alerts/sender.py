@@ -119,8 +119,13 @@ class Sender:
                 asked = self._asked.get(answer["id"])
                 if asked is not None and not asked.done():
                     asked.set_result(str(answer["why"])[:200])
+        # It has ended: what it was asked is not answered, and what comes next starts another one.
         if process is self._process:
+            self._process = self._reading = None
             self._refuse()
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
     def _refuse(self) -> None:
         for asked in self._asked.values():

@@ -54,8 +54,9 @@ class StandbyLine:
         self._folder = folder
         # Short messages; a call has none of its own.
         self.outbox = Outbox([STANDBY] if self._rules.way == "sms" else [], pause_s=_FIRST_PAUSE_S)
-        # Alerts that went out by a short message: that they are over goes out by one, too.
-        self._told: set[str] = set()
+        # Alerts that went out by a short message: that they are over goes out by one, too, unless another way has told it.
+        # The time is that of the clear.
+        self._told: dict[str, float | None] = {}
         self._used_at: deque[float] = deque()
         self._task: asyncio.Task[None] | None = None
         self._call_at, self._call_failures = 0.0, 0
@@ -73,12 +74,16 @@ class StandbyLine:
         if message.kind == "cleared" and message.key not in self._told:
             self.outbox.forget(STANDBY, [message.key])
             return
+        if message.kind == "cleared":
+            self._told[message.key] = time.monotonic()
         self.outbox.put(message)
 
     def delivered(self, messages: Iterable[Message]) -> None:
         """Other ways have delivered these."""
-        if self.outbox.routes:
-            self.outbox.forget(STANDBY, [one.key for one in messages])
+        for one in messages if self.outbox.routes else ():
+            self.outbox.forget(STANDBY, [one.key])
+            if one.kind == "cleared":
+                self._told.pop(one.key, None)
 
     def look(self, raised: Iterable[Raised], others: Outbox) -> None:
         """Use the line if it is time to.
@@ -100,13 +105,15 @@ class StandbyLine:
             return
         is_due = any(one.alert in TRIGGERS and _for_s(one, now) >= self._rules.after_s for one in raised)
         if self._rules.way == "sms":
-            self._look_at_messages(now, is_due=is_due)
+            # What other ways can tell costs no short message.
+            wait_s = self._rules.after_s if others.routes else 0.0
+            cleared = [key for key, at in self._told.items() if at is not None and now - at >= wait_s]
+            if is_due or self.outbox.holds(STANDBY, cleared):
+                self._send_what_waits(now)
         elif is_due and now >= self._call_at and any(others.waiting(name) for name in others.routes):
             self._task = asyncio.create_task(self._call(others))
 
-    def _look_at_messages(self, now: float, *, is_due: bool) -> None:
-        if not is_due and not self.outbox.holds(STANDBY, self._told):
-            return
+    def _send_what_waits(self, now: float) -> None:
         messages = self.outbox.take(STANDBY, now)
         if messages:
             self._task = asyncio.create_task(self._send(messages))
@@ -130,7 +137,10 @@ class StandbyLine:
         except Exception as error:  # of this program; it is shown, and tried again
             self.why = f"internal error: {error!r}"
         for one in self.outbox.done(STANDBY, self.why, time.monotonic()):
-            (self._told.discard if one.kind == "cleared" else self._told.add)(one.key)
+            if one.kind == "cleared":
+                self._told.pop(one.key, None)
+            else:
+                self._told.setdefault(one.key, None)
         if not self.why:
             self._used_at.append(time.monotonic())
 
