@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ class Alerting:
         self._used_at = time.monotonic()
         self._outbox.load(recorder.kept(_WAITING) or "")
         self._kept = self._outbox.dump()
+        if secrets.alert_urls and find_spec("apprise") is None:
+            tell("warning: alerts are not sent, as Apprise is not installed: pip install 'farlink[alerts]'")
 
     def look(self, status: Status) -> None:
         """Look at the bundle: raise and clear what is due."""
