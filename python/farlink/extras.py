@@ -21,6 +21,7 @@ _EXTRA = {
     "itur": "rain",
     "serialx": "operator",
     "dbus_fast": "operator",
+    "apprise": "alerts",
 }
 
 
