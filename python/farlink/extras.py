@@ -20,6 +20,9 @@ _EXTRA = {
     "h5py": "optics",
     "itur": "rain",
     "serialx": "operator",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
 }
 
 
