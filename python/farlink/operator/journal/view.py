@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from farlink.errors import JournalError
@@ -20,6 +20,8 @@ MOST_ROWS = 1000
 
 _COLUMNS = ", ".join(schema.COLUMNS)
 _BUSY_S = 2.0
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,7 @@ class View:
                 values.append(value)
         order = "DESC" if newest_first else "ASC"
         query = f"WHERE {' AND '.join(where)} ORDER BY number {order} LIMIT ?"
-        with self._opened() as database:
-            return list(_transitions(database, query, (*values, min(limit, MOST_ROWS))))
+        return self._asked(lambda database: list(_transitions(database, query, (*values, min(limit, MOST_ROWS)))))
 
     def connections(self, *, before: int | None = None, limit: int = 100) -> list[Connection]:
         """Connections, the newest first.
@@ -115,8 +116,8 @@ class View:
             If there is no journal.
         """
         where = "WHERE number < ? ORDER BY number DESC LIMIT ?"
-        with self._opened() as database:
-            return _connections(database, where, (2**63 - 1 if before is None else before, min(limit, MOST_ROWS)))
+        values = (2**63 - 1 if before is None else before, min(limit, MOST_ROWS))
+        return self._asked(lambda database: _connections(database, where, values))
 
     def connection(self, number: int | None = None, *, most: int = 500_000) -> tuple[Connection, list[Transition]]:
         """A connection and its transitions.
@@ -133,7 +134,8 @@ class View:
         JournalError
             If there is no such connection, or no journal.
         """
-        with self._opened() as database:
+
+        def question(database: sqlite3.Connection) -> tuple[Connection, list[Transition]]:
             chosen = "SELECT max(number) FROM connection" if number is None else "?"
             values = () if number is None else (number,)
             found = _connections(database, f"WHERE number = ({chosen})", values)
@@ -142,6 +144,8 @@ class View:
                 raise JournalError(f"{self._path}: {what}", "`farlink bundle log` shows what there is")
             rows = _transitions(database, "WHERE connection = ? ORDER BY number LIMIT ?", (found[0].number, most))
             return found[0], list(rows)
+
+        return self._asked(question)
 
     def history(self, *, since_s: float, most: int) -> History:
         """Connections that began at a time or later, with their transitions.
@@ -158,7 +162,8 @@ class View:
         JournalError
             If there are more, or there is no journal.
         """
-        with self._opened() as database:
+
+        def question(database: sqlite3.Connection) -> History:
             of_these = "connection IN (SELECT number FROM connection WHERE start_s >= ?)"
             count = database.execute(f"SELECT count(*) FROM transition WHERE {of_these}", (since_s,)).fetchone()[0]
             if count > most:
@@ -167,6 +172,8 @@ class View:
             rows = _transitions(database, f"WHERE {of_these} ORDER BY number", (since_s,))
             known = {one.number for one in connections}
             return History(tuple(connections), tuple(one for one in rows if one.connection in known))
+
+        return self._asked(question)
 
     def counts(self, after: int) -> tuple[dict[tuple[str, str, bool], int], int]:
         """How many transitions there are behind a number.
@@ -189,9 +196,12 @@ class View:
             If there is no journal.
         """
         query = "SELECT modem, state, is_injected, count(*) FROM transition WHERE number > ? AND number <= ? GROUP BY 1, 2, 3"
-        with self._opened() as database:
+
+        def question(database: sqlite3.Connection) -> tuple[list[tuple[str, str, int, int]], int]:
             last = _given(database, "transition")
-            rows = database.execute(query, (after, last)).fetchall()
+            return database.execute(query, (after, last)).fetchall(), last
+
+        rows, last = self._asked(question)
         return {(str(line), str(state), bool(injected)): int(count) for line, state, injected, count in rows}, last
 
     def last_connection(self) -> int:
@@ -202,42 +212,27 @@ class View:
         JournalError
             If there is no journal.
         """
-        with self._opened() as database:
-            return _given(database, "connection")
+        return self._asked(lambda database: _given(database, "connection"))
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The journal's file if it can be read as it is, else a copy in memory of what is whole in it."""
+    def _asked(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """What the journal's file answers; if it cannot be read as it is, a copy in memory of what is whole in it."""
         if not self._path.is_file():
             raise JournalError(f"{self._path}: no such journal", "name the journal of an operator")
-        for database in self._as_it_is():
-            with closing(database):
-                try:
-                    database.execute("PRAGMA query_only = 1")
-                    is_current = schema.version_of(database, str(self._path)) == schema.VERSION
-                    if is_current:
-                        database.execute("SELECT 1 FROM transition LIMIT 1").fetchall()
-                except sqlite3.Error:
-                    continue
-                if not is_current:
-                    break
-                try:
-                    yield database
-                except sqlite3.DatabaseError as error:
-                    message = f"journal {self._path}: {error}"
-                    raise JournalError(message, "`farlink bundle log` reads what is whole in it") from error
-                return
-        with closing(_in_memory(self._path)) as database:
-            yield database
-
-    def _as_it_is(self) -> Iterator[sqlite3.Connection]:
-        place = f"file:{quote(str(self._path.absolute()))}?mode=ro"
-        # Without a write-ahead log nobody writes; SQLite would make one to read the file, and a reader may not.
-        has_log = self._path.with_name(f"{self._path.name}-wal").exists()
         try:
-            yield sqlite3.connect(place if has_log else f"{place}&immutable=1", uri=True, isolation_level=None, timeout=_BUSY_S)
+            with closing(_as_it_is(self._path)) as database:
+                if schema.version_of(database, str(self._path)) == schema.VERSION:
+                    return question(database)
         except sqlite3.Error:
-            return
+            pass
+        with closing(_in_memory(self._path)) as database:
+            return question(database)
+
+
+def _as_it_is(path: Path) -> sqlite3.Connection:
+    # Without a write-ahead log nobody writes; SQLite would make one to read the file, and a reader may not.
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    place = f"file:{quote(str(path.absolute()))}?mode=ro{'' if has_log else '&immutable=1'}"
+    return sqlite3.connect(place, uri=True, isolation_level=None, timeout=_BUSY_S)
 
 
 def _in_memory(path: Path) -> sqlite3.Connection:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import RequestValidationError, ResponseValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException as AnyHTTPException
 
@@ -82,6 +82,10 @@ def _answer_problems(app: FastAPI) -> None:
     @app.exception_handler(UnreachableError)
     def unreachable(_: Request, error: UnreachableError) -> Response:
         return _problem(503, error.message, error.remedy)
+
+    @app.exception_handler(ResponseValidationError)
+    def not_understood(_: Request, __: ResponseValidationError) -> Response:
+        return _problem(503, "the operator says what this farlink does not know", "use the farlink of the operator")
 
     @app.exception_handler(FarlinkError)
     def refused(_: Request, error: FarlinkError) -> Response:

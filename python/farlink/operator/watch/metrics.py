@@ -98,13 +98,12 @@ class Bundles(Collector):
         families = _Families()
         families.gauge("farlink_build_info", "Version of farlink.", {"version": __version__}, 1)
         for source, counted in self._sources:
-            name = source.bundle.name
+            labels = {"bundle": source.bundle.name}
             status, took_s = _asked(source)
-            families.gauge("farlink_operator_reachable", "Whether the operator answers.", {"bundle": name}, status is not None)
-            families.gauge("farlink_operator_answer_seconds", "How long its answer took.", {"bundle": name}, took_s)
-            _of_journal(families, name, counted)
-            if status is not None:
-                _of_bundle(families, source, status)
+            is_reachable = status is not None and _is_understood(families, source, status)
+            families.gauge("farlink_operator_reachable", "Whether the operator answers.", labels, is_reachable)
+            families.gauge("farlink_operator_answer_seconds", "How long its answer took.", labels, took_s)
+            _of_journal(families, source.bundle.name, counted)
         return families.made()
 
 
@@ -141,6 +140,15 @@ def _asked(source: Source) -> tuple[dict[str, Any] | None, float]:
     except FarlinkError:  # it does not answer, or is of another version and refuses
         return None, time.monotonic() - begin
     return found, time.monotonic() - begin
+
+
+def _is_understood(families: _Families, source: Source, status: Mapping[str, Any]) -> bool:
+    """Make what there is to make of a status, and whether that was all: another version may say something else."""
+    try:
+        _of_bundle(families, source, status)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _of_bundle(families: _Families, source: Source, status: Mapping[str, Any]) -> None:

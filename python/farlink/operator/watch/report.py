@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -82,8 +82,7 @@ def report_of(
     Zaghloul, section 7.5, and 7.6 for the shares: of eight modems all up 87 % of the time, at least one 97 %.
     """
     lines, length_s, is_over = _lines_of(connection, transitions, lasts_s)
-    edges = _edges(lines, length_s)
-    all_s, any_s = _time_up(edges, len(lines)), _time_up(edges, 1)
+    shares = _shares(lines, length_s)
     bytes_in, bytes_out = _sum(one.bytes_in for one in lines), _sum(one.bytes_out for one in lines)
     return {
         "bundle": bundle,
@@ -93,8 +92,9 @@ def report_of(
         "is_over": is_over,
         "length_s": round(length_s, 3),
         "primary": connection.primary,
-        "share_all_up": _share(all_s, length_s),
-        "share_any_up": _share(any_s, length_s),
+        "share_all_up": round(shares[-1], 6) if shares else None,
+        "share_any_up": round(1 - shares[0], 6) if shares else None,
+        "share_by_lines_up": [round(share, 6) for share in shares],
         "mean_lines_up": _share(math.fsum(one.up_s for one in lines), length_s),
         "drops": sum(one.counts["dropped"] for one in lines),
         "injected_drops": sum(one.counts["injected"] for one in lines),
@@ -164,19 +164,18 @@ class _Clock:
         return self._elapsed_s
 
 
-def _edges(lines: Iterable[_Line], length_s: float) -> list[tuple[float, int]]:
-    """From which time on how many lines are up; ends with the length."""
-    steps = [(at, step) for line in lines for up in line.ups for at, step in ((up.begin_s, 1), (up.end_s, -1))]
-    count, found = 0, [(0.0, 0)]
-    for at, step in sorted(steps):
-        count += step
-        found.append((min(at, length_s), count))
-    return [*found, (length_s, 0)]
-
-
-def _time_up(edges: Sequence[tuple[float, int]], least: int) -> float:
-    pairs = pairwise(edges)
-    return math.fsum(end_s - begin_s for (begin_s, count), (end_s, _) in pairs if count >= max(least, 1))
+def _shares(lines: Sequence[_Line], length_s: float) -> list[float]:
+    """Share of the time in which 0, 1, ... lines are up (figure 7.14)."""
+    steps: Counter[float] = Counter()
+    for up in (up for line in lines for up in line.ups):
+        steps[min(up.begin_s, length_s)] += 1
+        steps[min(up.end_s, length_s)] -= 1
+    times_s: dict[int, float] = dict.fromkeys(range(len(lines) + 1), 0.0)
+    count = 0
+    for begin_s, end_s in pairwise([0.0, *sorted(steps), length_s]):
+        count += steps.pop(begin_s, 0)
+        times_s[count] += end_s - begin_s
+    return [time_s / length_s for time_s in times_s.values()] if length_s > 0 else []
 
 
 def _line_report(line: _Line, length_s: float) -> dict[str, Any]:
@@ -240,21 +239,3 @@ def _share(part_s: float, whole_s: float) -> float | None:
 
 def _rate(count: int | None, length_s: float) -> float | None:
     return None if count is None or length_s <= 0 else round(8 * count / length_s, 3)
-
-
-def shares_by_lines_up(report: Mapping[str, Any]) -> dict[int, float]:
-    """Share of the time in which so many lines are up (figure 7.14).
-
-    Parameters
-    ----------
-    report
-        What `report_of` gave.
-    """
-    length_s = report["length_s"]
-    lines = [_Line(one["line"], one["index"], [Up(**up) for up in one["ups"]]) for one in report["lines"]]
-    shares = dict.fromkeys(range(len(lines) + 1), 0.0)
-    edges = _edges(lines, length_s)
-    for (begin_s, count), (end_s, _) in pairwise(edges):
-        if length_s > 0:
-            shares[count] += (end_s - begin_s) / length_s
-    return shares

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from farlink.channels.calls.words import duration
-from farlink.operator.watch.report import shares_by_lines_up
 
 LINES_HEAD = (
     "line",
@@ -75,7 +74,7 @@ def cause_rows(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def share_rows(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """How long how many lines were up, with the columns of `SHARES_HEAD`."""
-    return [(str(count), percent(share)) for count, share in shares_by_lines_up(report).items()]
+    return [(str(count), percent(share)) for count, share in enumerate(report["share_by_lines_up"])]
 
 
 def percent(share: float | None) -> str:
