@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import re
 import shutil
 import signal
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from farlink.operator.watch.tokens import Tokens, file_of
+from tests.conftest import ROOT
 from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, World, until, world_in
 
 httpx = pytest.importorskip("httpx")
@@ -439,3 +441,23 @@ def test_keep_alive_and_pipelined_requests_are_answered_in_order(world, server):
         answer = connection.getresponse()
         assert (answer.status, json.loads(answer.read())["bundle"]) == (200, "near")
     connection.close()
+
+
+def test_the_commands_of_the_guide_run(world, tmp_path):
+    guide = (ROOT / "docs" / "guides" / "bundle-watch.md").read_text(encoding="utf-8").replace("kansas", "near-1")
+    blocks = re.findall(r"^```console\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
+    serve, *commands = [line for block in blocks for line in re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE)]
+    (tmp_path / "farlink").write_text(f'#!/bin/sh\nexec {" ".join(FARLINK)} "$@"\n')
+    (tmp_path / "farlink").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python")}
+    assert serve == "farlink bundle serve near.toml"
+    assert len(commands) >= 14
+    with serving(tmp_path, world.near.config):
+        done = subprocess.run(
+            ["bash", "-ec", "\n".join(command.replace("curl -s", "curl -sf") for command in commands)],
+            cwd=world.folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert '"is_operated":true' in done.stdout
+    assert "farlink_line_up" in done.stdout
+    assert (world.folder / "monitoring" / "farlink-rules.yaml").is_file()
