@@ -22,6 +22,9 @@ _EXTRA = {
     "serialx": "operator",
     "dbus_fast": "operator",
     "apprise": "alerts",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
 }
 
 
