@@ -103,7 +103,7 @@ class Server:
             return {"error": f"internal error of the operator: {error!r}", "remedy": "please report it"}
 
 
-def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any]:
+def ask(journal: Path, request: dict[str, Any], *, bundle: str, within_s: float = _ANSWER_S) -> dict[str, Any]:
     """Ask the operator of a bundle.
 
     Parameters
@@ -114,6 +114,8 @@ def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any
         What it is to do.
     bundle
         Name of the bundle, for messages.
+    within_s
+        How long each part of the answer may take, in s.
 
     Raises
     ------
@@ -122,7 +124,7 @@ def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any
     """
     path = socket_of(journal)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.settimeout(_ANSWER_S)
+        asking.settimeout(within_s)
         try:
             with _short(path) as name:
                 asking.connect(name)
