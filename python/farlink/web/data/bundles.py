@@ -15,6 +15,7 @@ from farlink.errors import ArgumentError, FarlinkError, OperatorError
 from farlink.near_names import instead
 from farlink.operator.config import Bundle, Mistake, check
 from farlink.operator.live import ask
+from farlink.operator.live.status import costs, rows, title
 from farlink.untrusted import printable
 from farlink.web.data.calls import Calls, calls_of
 from farlink.web.data.journal_file import JournalFile
@@ -215,11 +216,12 @@ class Watched:
         self._last_good = known
         try:
             status = ask(known.journal, {"do": "status"}, bundle=known.name, within_s=_ANSWER_S)
+            rows(status), title(status), costs(status)  # whoever shows it relies on its parts
             rates = self._rates(status)
         except FarlinkError as error:
             return View(self.key, self.path, bundle, mistakes, None, error.message, error.remedy)
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            away = f"the operator of bundle {known.name} answers what is no status: {error!r}"
+        except (LookupError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
+            away = f"the operator of bundle {known.name} answers what is no status: {printable(repr(error), 100)}"
             return View(self.key, self.path, bundle, mistakes, None, away, "start it with this version of farlink")
         return View(self.key, self.path, bundle, mistakes, status, rates_bps=rates)
 
