@@ -88,6 +88,10 @@ def order(page, button: str, reason: str = "") -> None:
     dialog.get_by_role("button").first.click()
 
 
+def focused(page) -> str:
+    return page.evaluate("document.activeElement.innerText || document.activeElement.id")
+
+
 def test_from_nothing_to_a_line_that_drops_returns_and_is_held(watched, dashboard):
     folder = dashboard.folder
     page = watched.open("/profiles")
@@ -100,6 +104,9 @@ def test_from_nothing_to_a_line_that_drops_returns_and_is_held(watched, dashboar
     mistakes.wait_for()
     assert re.search(r"9\s+11\s+line\[0\]\.profile: .*hays", mistakes.inner_text()), mistakes.inner_text()
     assert not (folder / "near.toml").exists()
+    page.get_by_role("button", name="Go to line 9, column 11").click()
+    caret = "[...document.activeElement.value.slice(0, document.activeElement.selectionStart)].filter(c => c == '\\n').length"
+    assert (focused(page), page.evaluate(caret)) == ("toml", 8)
     editor.fill(NEAR.format(folder=folder))
     page.get_by_role("button", name="Check").click()
     page.get_by_text("No mistake.").wait_for()
@@ -194,10 +201,6 @@ def test_axe_finds_what_is_wrong(watched):
     page.evaluate("fetch('http://192.0.2.1/').catch(() => 0)")
     until(lambda: (page.wait_for_timeout(50), any("192.0.2.1" in one for one in watched.faults))[1])
     watched.faults.clear()
-
-
-def focused(page) -> str:
-    return page.evaluate("document.activeElement.innerText || document.activeElement.id")
 
 
 def test_everything_is_reached_by_keyboard_and_the_focus_is_seen(watched):

@@ -22,7 +22,7 @@ from farlink.operator.journal import Journal, Transition, flat, read
 from farlink.operator.live.control import socket_of
 from farlink.web.data import editing
 from farlink.web.data.bundles import Bundles, Watched, found_in
-from farlink.web.data.calls import calls_of, drops, mean_up, spans_of, throughput_bps, up_times
+from farlink.web.data.calls import CallReader, drops, mean_up, spans_of, throughput_bps, up_times
 from farlink.web.data.journal_file import JournalFile
 from farlink.web.data.line_rows import alert_words, line_rows, mean_words
 from farlink.web.data.programs import Programs, last_lines
@@ -40,7 +40,7 @@ def journal(tmp_path_factory):
 
 
 def test_calls_are_those_of_bundle_fit(journal, tmp_path):
-    calls = calls_of(JournalFile(journal), time.time())
+    calls = CallReader(JournalFile(journal)).calls(time.time())
     flat.write_jsonl(read(journal)[0], tmp_path / "old.jsonl")
     found = study([tmp_path / "old.jsonl"], replicates=39)
 
@@ -88,7 +88,7 @@ def test_a_call_of_a_killed_operator_is_no_drop():
 def test_reading_leaves_a_journal_and_its_folder_as_they_are(journal):
     before = {path.name: path.read_bytes() for path in journal.parent.iterdir()}
     JournalFile(journal).transitions(most=5)
-    calls_of(JournalFile(journal), time.time())
+    CallReader(JournalFile(journal)).calls(time.time())
     assert {path.name: path.read_bytes() for path in journal.parent.iterdir()} == before
 
 
@@ -96,9 +96,13 @@ def test_a_journal_is_read_while_an_operator_writes(tmp_path):
     path = tmp_path / "a.journal"
     with Journal(path) as writing:
         connection = writing.begin(1e9, {"kansas": 1})
+        reader = CallReader(JournalFile(path))
         for at in range(30):
-            writing.record(Transition(connection, "kansas", "connecting", 1e9 + at, at, "boot"))
+            writing.record(Transition(connection, "kansas", ("connected", "dropped")[at % 2], 1e9 + at, at, "boot"))
             assert JournalFile(path).transitions(most=1).transitions[0].number == at + 1
+            assert len(reader.calls(1e9 + 40).of("kansas")) == at + 1, "what is new is read"
+        assert reader.calls(1e9 + 40).of("kansas") == CallReader(JournalFile(path)).calls(1e9 + 40).of("kansas")
+        assert reader.calls(1e9 + 40, is_operated=False).of("kansas")[-1].end_s == 1e9 + 29
         assert JournalFile(path).modems() == ["kansas"]
 
 
@@ -116,10 +120,19 @@ def test_of_a_damaged_journal_what_is_whole_is_shown(journal, tmp_path, how):
     file = JournalFile(path)
 
     pages = [search_of({"page": str(page)}).found(file) for page in (1, 2)]
-    calls = calls_of(file, time.time())
+    calls = CallReader(file).calls(time.time())
 
     assert any("damaged" in one.warning for one in pages) or "damaged" in calls.warning
     assert any(calls.of(line) for line in ("kansas", "iowa"))
+
+
+def test_a_row_that_was_changed_is_damage(journal, tmp_path):
+    path = tmp_path / "old.journal"
+    shutil.copy(journal.with_name("old.journal.last"), tmp_path)
+    path.write_bytes(journal.read_bytes().replace(b"NO CARRIER", b"NO CARRIES", 1))
+    found = CallReader(JournalFile(path)).calls(time.time())
+    assert "1 lost" in found.warning
+    assert found.of("kansas")
 
 
 def test_what_a_cut_write_ahead_log_has_lost_is_told(tmp_path):

@@ -17,7 +17,7 @@ from farlink.operator.config import Bundle, Mistake, check
 from farlink.operator.live import ask
 from farlink.operator.live.status import costs, rows, title
 from farlink.untrusted import printable
-from farlink.web.data.calls import Calls, calls_of
+from farlink.web.data.calls import CallReader, Calls
 from farlink.web.data.journal_file import JournalFile
 
 # A status is asked for so often at most, however many pages want it; of an operator that does not answer, more rarely.
@@ -114,7 +114,7 @@ class Watched:
         self._read: tuple[object, Bundle | None, tuple[Mistake, ...]] | None = None
         self._last_good: Bundle | None = None
         self._carried: dict[str, deque[tuple[float, int, int]]] = {}
-        self._journal: JournalFile | None = None
+        self._reader: CallReader | None = None
         self._calls: tuple[float, Calls] | None = None
 
     def view(self) -> View:
@@ -146,15 +146,16 @@ class Watched:
         JournalError, OutputError
             If there is no journal, or it cannot be read.
         """
-        journal = self.journal()
+        self.journal()
         known = self._calls
         if not self._calls_lock.acquire(blocking=known is None):
             return known[1]  # type: ignore[index]
         try:
-            if self._calls is None or time.monotonic() - self._calls[0] >= _CALLS_FRESH_S:
-                found = calls_of(journal, time.time())
+            if self._reader is not None and (self._calls is None or time.monotonic() - self._calls[0] >= _CALLS_FRESH_S):
+                is_operated = self._view is not None and self._view.status is not None
+                found = self._reader.calls(time.time(), is_operated=is_operated)
                 self._calls = (time.monotonic(), found)
-            return self._calls[1]
+            return Calls() if self._calls is None else self._calls[1]
         finally:
             self._calls_lock.release()
 
@@ -169,9 +170,11 @@ class Watched:
         self.view()
         if self._last_good is None:
             raise OperatorError(f"{self.path} has mistakes, so its journal is unknown", "correct the file: see Profiles")
-        if self._journal is None or self._journal.path != self._last_good.journal:
-            self._journal = JournalFile(self._last_good.journal)
-        return self._journal
+        reader = self._reader
+        if reader is None or reader.journal.path != self._last_good.journal:
+            reader = self._reader = CallReader(JournalFile(self._last_good.journal))
+            self._calls = None
+        return reader.journal
 
     def order(self, what: str, lines: Iterable[str], why: str = "") -> dict[str, Any]:
         """Have the operator do something.

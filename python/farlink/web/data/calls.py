@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,11 +19,7 @@ WINDOW_S = 30 * 86_400.0
 MOST_CHANGES = 20_000
 """Changes of state that are looked at, the newest ones."""
 
-# Beside the changes of state, the last sign of each line: it says until when an open call is known to have been up.
-_CHANGES = (
-    f"time_s >= ? AND (state NOT IN ({', '.join(repr(one) for one in OBSERVATIONS)}) "
-    "OR number IN (SELECT max(number) FROM transition GROUP BY modem))"
-)
+_CHANGES = f"state NOT IN ({', '.join(repr(one) for one in OBSERVATIONS)})"
 
 
 @dataclass(frozen=True)
@@ -88,27 +85,63 @@ class Calls:
         return self.spans.get(line, [])
 
 
-def calls_of(journal: JournalFile, now_s: float) -> Calls:
-    """What a journal says of the last `WINDOW_S`.
+class CallReader:
+    """What a journal says of the last `WINDOW_S`: all of it is read once, and then what is new.
 
     Parameters
     ----------
     journal
         The journal.
-    now_s
-        The time, in s since 1970-01-01 UTC.
-
-    Raises
-    ------
-    JournalError, OutputError
-        If there is no journal, or it cannot be read.
     """
-    found = journal.transitions(_CHANGES, (now_s - WINDOW_S,), most=MOST_CHANGES)
-    left = found.count - len(found.transitions)
-    warnings = [found.warning] if found.warning else []
-    if left:
-        warnings.append(f"{left:,} older changes of state are left out")
-    return Calls(spans_of(found.transitions, now_s), "; ".join(warnings))
+
+    def __init__(self, journal: JournalFile) -> None:
+        self.journal = journal
+        self._file: object = None
+        self._last = 0
+        self._changes: deque[Transition] = deque(maxlen=MOST_CHANGES)
+        self._left = 0
+
+    def calls(self, now_s: float, *, is_operated: bool = True) -> Calls:
+        """The calls until now.
+
+        Parameters
+        ----------
+        now_s
+            The time, in s since 1970-01-01 UTC.
+        is_operated
+            Whether the operator runs. Otherwise calls that are open are known to have been up until its last word only.
+
+        Raises
+        ------
+        JournalError, OutputError
+            If there is no journal, or it cannot be read.
+        """
+        file = self.journal.identity()
+        if file != self._file:
+            # Another file: a damaged journal was set aside.
+            self._file, self._last, self._left = file, 0, 0
+            self._changes.clear()
+        where = f"number > ? AND time_s >= ? AND {_CHANGES}"
+        found = self.journal.transitions(where, (self._last, now_s - WINDOW_S), most=MOST_CHANGES)
+        if found.warning:
+            # What is whole in a damaged file may become another next time.
+            self._last = 0
+            self._changes.clear()
+        self._left += found.count - len(found.transitions)
+        self._left += max(0, len(self._changes) + len(found.transitions) - MOST_CHANGES)
+        self._changes.extend(found.transitions)
+        if self._changes and not found.warning:
+            self._last = self._changes[-1].number
+        warnings = [found.warning] if found.warning else []
+        if self._left:
+            warnings.append(f"{self._left:,} older changes of state are left out")
+        kept = [one for one in self._changes if one.time_s >= now_s - WINDOW_S]
+        until_s = now_s if is_operated else self._last_word_s(now_s)
+        return Calls(spans_of(kept, until_s), "; ".join(warnings))
+
+    def _last_word_s(self, now_s: float) -> float:
+        last = self.journal.transitions("number >= (SELECT max(number) FROM transition)", most=1).transitions
+        return last[0].time_s if last else now_s
 
 
 def spans_of(transitions: Iterable[Transition], now_s: float) -> dict[str, list[Span]]:
@@ -117,7 +150,7 @@ def spans_of(transitions: Iterable[Transition], now_s: float) -> dict[str, list[
     Parameters
     ----------
     transitions
-        In the order of their numbers.
+        Changes of state, in the order of their numbers.
     now_s
         Until when an open span goes, in s since 1970-01-01 UTC.
     """
@@ -131,8 +164,6 @@ def _spans(rows: Sequence[Transition], now_s: float) -> list[Span]:
     spans: list[Span] = []
     begun: Transition | None = None
     for row in rows:
-        if row.state in OBSERVATIONS:
-            continue
         # A call that somebody ends leaves the line in the state that is told next, mostly at once.
         if begun is not None and (begun.state != "ended" or row.time_s > begun.time_s):
             spans.append(_between(begun, row))

@@ -84,6 +84,14 @@ class JournalFile:
             found = _asked(database, where, values, most, offset)
             return Found(found.transitions, found.count, warning)
 
+    def identity(self) -> object:
+        """Which file it is; None if there is none."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return (status.st_dev, status.st_ino)
+
     def modems(self) -> list[str]:
         """Names of the lines that have transitions; none if the journal cannot be read."""
         with suppress(FarlinkError, sqlite3.Error, _Damaged, OSError), _live(self.path) as database:
@@ -109,10 +117,8 @@ class JournalFile:
 
 @contextmanager
 def _live(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file itself, to read. Without a write-ahead log nobody has it open, and SQLite would make files beside it."""
-    is_written = path.with_name(f"{path.name}-wal").exists()
-    how = "mode=ro" if is_written else "mode=ro&immutable=1"
-    with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True, timeout=_PATIENCE_S)) as database:
+    """The file itself, to read: what it has in its write-ahead log, too."""
+    with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=_PATIENCE_S)) as database:
         if schema.version_of(database, str(path)) != schema.VERSION:
             raise _Damaged
         yield database

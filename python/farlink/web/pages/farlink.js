@@ -20,6 +20,18 @@ document.addEventListener("click", (event) => {
   dialog.showModal();
 });
 
+// A mistake's line is gone to in the editor.
+document.addEventListener("click", (event) => {
+  const place = event.target.closest("button[data-place]")?.dataset.place.split(":").map(Number);
+  const editor = document.getElementById("toml");
+  if (!place || !editor) return;
+  const before = editor.value.split("\n").slice(0, place[0] - 1);
+  const at = before.reduce((sum, line) => sum + line.length + 1, 0) + place[1] - 1;
+  editor.focus();
+  editor.setSelectionRange(at, at);
+  editor.scrollTop = (before.length - 3) * parseFloat(getComputedStyle(editor).lineHeight);
+});
+
 window.farlinkColour = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
 
 // How high a state stands, as a share of a line's row: its colour alone would not tell it.

@@ -87,14 +87,21 @@ def _options(found: Survival) -> dict[str, Any]:
     split = {"lineStyle": {":color": "farlinkColour('--rule')"}}
     series: list[dict[str, Any]] = [_curve("measured", found.measured, size, "--measured", "solid", 3, step="end")]
     series += [_curve(name, points, size, *_LOOKS[name], 2) for name, points in found.fitted.items()]
-    axis = {"nameLocation": "middle", "nameTextStyle": ink, "axisLabel": ink, "splitLine": split}
+    axis = {"nameTextStyle": ink, "axisLabel": {**ink, "showMaxLabel": False}, "splitLine": split}
     return {
         "animation": False,
         "tooltip": {"trigger": "axis", "confine": True, ":valueFormatter": "(value) => Number(value).toFixed(3)"},
         "legend": {"top": 0, "textStyle": ink},
-        "grid": {"left": 16, "right": 24, "top": 48, "bottom": 48, "containLabel": True},
-        "xAxis": {"type": "value", "name": f"time, {unit}", "nameGap": 30, "max": reach_s / size, **axis},
-        "yAxis": {"type": "value", "name": "share still up", "nameGap": 36, "min": 0, "max": 1, **axis},
+        "grid": {"left": 16, "right": 24, "top": 56, "bottom": 48, "containLabel": True},
+        "xAxis": {
+            "type": "value",
+            "name": f"time, {unit}",
+            "nameLocation": "middle",
+            "nameGap": 30,
+            "max": reach_s / size,
+            **axis,
+        },
+        "yAxis": {"type": "value", "name": "share still up", "min": 0, "max": 1, **axis, "axisLabel": ink},
         "series": series,
     }
 

@@ -108,7 +108,8 @@ def lead(view: View, warning: str, site: Site) -> str:
             last = "\n".join(started.lines)
             parts.append(f"<p>It was started here and ended with status {started.status}:</p><pre>{escape(last)}</pre>")
     else:
-        parts.append(f"<p>{escape(title(view.status))}. {escape(costs(view.status))}</p>")
+        said = title(view.status).removeprefix(f"Bundle {view.status['bundle']}: ")
+        parts.append(f"<p>{escape(_capital(said))}. {escape(costs(view.status))}</p>")
     if view.mistakes and view.status is not None:
         found = counted(len(view.mistakes), "mistake")
         parts.append(
@@ -120,14 +121,16 @@ def lead(view: View, warning: str, site: Site) -> str:
     return "".join(parts)
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _alerts(view: View) -> str:
     shown = []
     for one in view.alerts:
         severity, line = printable(one.get("severity") or "alert", 20), printable(one.get("line") or "", 40)
         where = f"{escape(line)}: " if line else ""
-        shown.append(
-            f'<p class="alert"><strong>{escape(severity.capitalize())}:</strong> {where}{escape(alert_words(one))}</p>'
-        )
+        shown.append(f'<p class="alert"><strong>{escape(_capital(severity))}:</strong> {where}{escape(alert_words(one))}</p>')
     return "".join(shown)
 
 

@@ -130,9 +130,10 @@ def _edit(site: Site, file: editing.Text, is_bundle: bool) -> None:
         f'<textarea id="toml" rows="24" spellcheck="false" autocomplete="off" autocapitalize="off"{disabled}>'
         f"\n{escape(file.text)}</textarea>",  # a newline behind the tag is no part of the text
     )
-    found = element("div").props("role=status aria-live=polite id=mistakes")
     if not site.may_change:
         return
+    buttons = ui.element("p").classes("buttons")
+    found = element("div").props("role=status aria-live=polite id=mistakes")
 
     def button(words: str, handler: Callable[[str], Any], classes: str = "button") -> None:
         async def pressed(event: Any) -> None:
@@ -164,7 +165,7 @@ def _edit(site: Site, file: editing.Text, is_bundle: bool) -> None:
             words += " Its operator goes on with what it has read: stop and start it." if view.status is not None else ""
         found.set_content(note(words))
 
-    with ui.element("p").classes("buttons"):
+    with buttons:
         button("Check", checked)
         button("Save", saved, "button main")
 
@@ -173,7 +174,13 @@ def _mistakes(mistakes: tuple[Mistake, ...]) -> str:
     if not mistakes:
         return ""
     rows = [
-        [str(one.line), str(one.column), escape(printable(one.message, 600)), escape(printable(one.remedy, 600))]
+        [_place(one), str(one.column), escape(printable(one.message, 600)), escape(printable(one.remedy, 600))]
         for one in mistakes
     ]
     return table(["Line", "Column", "What is wrong", "What to do"], rows, counted(len(mistakes), "mistake"), classes="mistakes")
+
+
+def _place(one: Mistake) -> str:
+    """A button that goes to the line."""
+    label = f"Go to line {one.line}, column {one.column}"
+    return f'<button type="button" class="button" data-place="{one.line}:{one.column}" aria-label="{label}">{one.line}</button>'
