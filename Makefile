@@ -43,7 +43,8 @@ run: install
 
 test: $(STAMPS)/venv
 	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc ip=iproute2 curl=curl nft=nftables \
-		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp /usr/include/fec.h=libfec-dev promtool=prometheus
+		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp chromium=chromium /usr/include/fec.h=libfec-dev \
+		promtool=prometheus
 	@.ci/checks
 
 check:

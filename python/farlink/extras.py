@@ -25,6 +25,7 @@ _EXTRA = {
     "fastapi": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
+    "nicegui": "web",
 }
 
 

@@ -119,7 +119,7 @@ def ask(journal: Path, request: dict[str, Any], *, bundle: str, within_s: float 
     bundle
         Name of the bundle, for messages.
     within_s
-        How long it may take, in s.
+        How long each part of the answer may take, in s.
 
     Raises
     ------
