@@ -150,7 +150,7 @@ def test_a_line_comes_up_and_a_silent_one_is_noticed_in_its_time():
         at_s, report = world.reports[-1]
         assert (report.event, world.state) == ("port-gone", "dropped")
         assert 1 < at_s - broken_s <= 3
-        assert report.cause == "no answer from 192.0.2.1 for 2.9 s, and nothing else arrives"
+        assert report.cause == "no answer from 192.0.2.1 for 2.8 s, and nothing else arrives"
         world.target.is_there = True
         await asyncio.sleep(3)
         assert world.state == "connected"

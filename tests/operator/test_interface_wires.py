@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from tests.operator.interface_world import CONFIG, TROUBLES, configure, trouble
+from tests.operator.interface_world import CONFIG, NOTICED_S, TROUBLES, configure, trouble
 from tests.operator.live_world import until, world_in
 from tests.operator.wires import missing, wires
 
 WITHOUT = missing()
 pytestmark = pytest.mark.skipif(WITHOUT is not None, reason=f"interfaces in network namespaces: {WITHOUT}")
-NOTICED_S = 3.0
 
 
 @pytest.fixture(scope="module")

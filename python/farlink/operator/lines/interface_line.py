@@ -31,8 +31,8 @@ _ROUTE_RETRY_S = 30.0
 _LINK_FACTOR = 2.0
 # Something has arrived within so many intervals: the inward way lives. What got through, an end learns one interval later.
 _STILL = 1.3
-# A loop that comes so late was stopped or had no processor: nothing was sent meanwhile.
-_STALL_S = 0.3
+# A loop that comes so late, of the time of a dead line, was stopped: nothing was sent meanwhile.
+_STALL = 1 / 3
 # Notes of one line; each makes the time until the next one longer.
 _NOTE_S, _LONGEST_NOTE_S = 60.0, 3600.0
 
@@ -183,7 +183,7 @@ class InterfaceLine:
                 await self._wake.wait()
         self._wake.clear()
         late_s = time.monotonic() - due_s
-        if late_s > _STALL_S:
+        if late_s > _STALL * self._settings.noticed_s:
             self._evidence.shift(late_s)
             self._began_s += late_s
 
