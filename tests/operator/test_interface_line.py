@@ -34,8 +34,10 @@ class Target:
         self.sent_s: list[float] = []
         self.refusal: OSError | None = None
         self.is_open = False
+        self.opened: list[set[int]] = []
 
-    async def open(self, interface: str, spend: Any, answered: Any) -> None:  # noqa: ARG002
+    async def open(self, interface: str, versions: Any, spend: Any, answered: Any) -> None:  # noqa: ARG002
+        self.opened.append(set(versions))
         if self.refusal is not None:
             raise self.refusal
         self._spend, self._answered, self.is_open = spend, answered, True
@@ -63,11 +65,12 @@ class World:
         self.clocks = clocks
         self.reports: list[tuple[float, Report]] = []
         self.states: list[tuple[str, str]] = []
+        self.running: list[asyncio.Task[Any]] = []
         self.dialler = _core.BundleDialler(CONFIG, None, 1)
         self.settings = InterfaceSettings("eth1", **{"probe": ("192.0.2.1",), **settings})
         self.line = InterfaceLine("sat", self.settings, 10, self._reported, watch=self._watch, prober=self._prober)
 
-    def _watch(self, changed: Callable[[], None]) -> Any:
+    def _watch(self, changed: Callable[[], None], has_routes: bool) -> Any:  # noqa: ARG002
         self.kernel = Kernel(changed)
         return self.kernel
 
@@ -121,7 +124,7 @@ def played(story: Callable[[World], Coroutine[Any, Any, None]], **settings: Any)
     async def play() -> None:
         nonlocal world
         world = World(clocks, **settings)
-        running = [asyncio.create_task(world.line.run()), asyncio.create_task(world.dials())]
+        running = world.running = [asyncio.create_task(world.line.run()), asyncio.create_task(world.dials())]
         await asyncio.sleep(0)
         world.handle("start")
         await story(world)
@@ -343,3 +346,38 @@ def test_a_route_comes_and_goes_with_the_line_and_a_refusal_ends_nothing():
 
     world = played(story, route=True)
     assert [one for one in world.kernel.table.routes(2) if one.protocol == PROTOCOL] == []
+
+
+def test_a_far_end_that_has_moved_is_looked_up_again():
+    async def story(world: World) -> None:
+        await up(world)
+        assert world.target.opened == [{4}]
+        world.kernel.say(kernel.address(2, "2001:db8::2/64"))
+        await asyncio.sleep(100)
+        world.target.is_there = False
+        await asyncio.sleep(200)
+        assert len(world.target.opened) in (4, 5), "every minute"
+        assert world.target.opened[-1] == {4, 6}
+        world.target.is_there = True
+        await asyncio.sleep(3)
+        assert world.state == "connected"
+
+    played(story)
+
+
+def test_a_line_that_is_run_again_knows_nothing_of_before():
+    """As after a fault of this program, which the operator tells and survives."""
+
+    async def story(world: World) -> None:
+        await up(world)
+        world.running[0].cancel()
+        await asyncio.sleep(0.1)
+        world.running[0] = asyncio.create_task(world.line.run())
+        world.handle("modem-failed", cause="internal error")
+        await asyncio.sleep(20)
+        assert world.line.observed()["failure"] == "there is no interface eth1", "the kernel of a test is asked anew, too"
+        world.kernel.say(HERE)
+        await asyncio.sleep(20)
+        assert world.state == "connected"
+
+    played(story)

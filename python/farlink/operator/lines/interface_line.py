@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +27,7 @@ _COUNT_S = 1.0
 # Carrier, address and answers are looked at so often, whatever is due.
 _LOOK_S = 60.0
 _RETRY_S = 5.0
+_REOPEN_S = 60.0
 _ROUTE_RETRY_S = 30.0
 # An answer that is not there after twice the time of a dead line will not come.
 _LINK_FACTOR = 2.0
@@ -69,19 +71,20 @@ class InterfaceLine:
         metric: int,
         report: Callable[[Report], None],
         *,
-        watch: Callable[[Callable[[], None]], Watch] = Watch,
+        watch: Callable[[Callable[[], None], bool], Watch] = Watch,
         prober: Callable[[InterfaceSettings, Evidence, Pace, Callable[[], None]], Prober] = Prober,
     ) -> None:
         self.name = name
         self._settings, self._metric, self._tell = settings, metric, report
         self._wake = asyncio.Event()
-        self._watch = watch(self._wake.set)
+        self._watch = watch(self._wake.set, settings.route)
         self._evidence, self._pace = Evidence(), Pace(settings)
         self._prober = prober(settings, self._evidence, self._pace, self._wake.set)
         self._phase, self._call, self._began_s = _Phase.IDLE, 0, 0.0
         self._is_gone = False
         self._why = ""
         self._index: int | None = None
+        self._opened_s = float("-inf")
         self._addresses: tuple[str, ...] = ()
         self._addressless_s: float | None = None
         self._counted_s = self._arrived_s = float("-inf")
@@ -218,7 +221,7 @@ class InterfaceLine:
         if obstacle:
             self._lose(obstacle)
             return
-        self._follow()
+        self._follow(now_s)
         self._count(now_s)
         self._prober.tick(now_s, is_asking=self._is_asking, is_up=self._phase is _Phase.UP)
         noticed_s = self._pace.noticed_s(time.time())
@@ -226,7 +229,7 @@ class InterfaceLine:
         # Without probes nothing is known, and a line is not given up for that.
         is_blind = self._pace.is_spent(time.time())
         if self._is_gone:
-            self._seek(is_fresh or is_blind)
+            self._seek(now_s, is_found=is_fresh or is_blind)
         elif self._phase is _Phase.DIALLING:
             self._enter(_Phase.CARRIER, self._call)
             self._report("carrier", call=self._call)
@@ -265,14 +268,18 @@ class InterfaceLine:
             return f"{name} has no address"
         return None
 
-    def _follow(self) -> None:
+    def _open(self, now_s: float) -> None:
+        self._opened_s = now_s
+        self._prober.open({ipaddress.ip_interface(one).version for one in self._addresses})
+
+    def _follow(self, now_s: float) -> None:
         """Sockets are bound to an interface by its index: one that was unplugged has another one afterwards."""
         link = self._watch.table.link(self._settings.interface)
         if link is not None and link.index != self._index:
             self._index = link.index
             self._counters = self._first = None
             self._evidence.forget()
-            self._prober.open()
+            self._open(now_s)
 
     def _count(self, now_s: float) -> None:
         link = self._watch.table.link(self._settings.interface)
@@ -284,13 +291,15 @@ class InterfaceLine:
             self._counted_s = now_s
             self._watch.look(link.index)
 
-    def _seek(self, is_found: bool) -> None:
+    def _seek(self, now_s: float, *, is_found: bool) -> None:
         """The line is gone although carrier and address are there: it is back when both ways are proven."""
         if is_found:
             self._is_gone, self._why = False, ""
             self._note_gap_s, self._note_after_s = _NOTE_S, float("-inf")
             self._report("port-back")
             return
+        if now_s >= self._opened_s + _REOPEN_S:
+            self._open(now_s)  # a name may have another address by now
         why = self._prober.failure or f"no answer from {self._prober.asked}"
         if why != self._why:
             self._why = why
