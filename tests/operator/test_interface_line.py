@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -381,3 +383,67 @@ def test_a_line_that_is_run_again_knows_nothing_of_before():
         assert world.state == "connected"
 
     played(story)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FARLINK_INTERFACE_SEEDS", "3"))))
+def test_random_troubles_leave_no_line_stuck_and_none_up_that_is_dead(seed):
+    """Carrier, address, interface, answers and their delay, rights and holds change at random."""
+    rng = random.Random(seed)
+    state = {"index": 2, "link": True, "carrier": True, "address": True}
+
+    def told(world: World) -> None:
+        index = state["index"]
+        flags = kernel.UP | (kernel.CARRIER if state["carrier"] else 0)
+        world.kernel.say(kernel.link(index, "eth1", flags, is_gone=not state["link"]))
+        if state["link"]:
+            world.kernel.say(kernel.address(index, f"192.0.2.{rng.choice((7, 8))}/24", is_gone=not state["address"]))
+            if not state["address"]:
+                world.kernel.say(*(kernel.address(index, f"192.0.2.{one}/24", is_gone=True) for one in (7, 8)))
+
+    def trouble(world: World) -> None:
+        match rng.randrange(9):
+            case 0 | 1 | 2 as key:
+                name = ("link", "carrier", "address")[key]
+                state[name] = not state[name]
+                state["index"] += name == "link" and state["link"]
+            case 3 | 4:
+                world.target.is_there = not world.target.is_there
+            case 5:
+                world.target.after_s = rng.choice((0.01, 0.7, 2.0, 5.0))
+            case 6:
+                world.target.refusal = rng.choice((None, PermissionError(1, "no"), OSError(101, "unreachable")))
+            case 7:
+                world.handle(rng.choice(("hold", "release", "redial", "inject")), cause="test")
+                if rng.random() < 0.5:
+                    world.line.try_again()
+            case 8:
+                world.kernel.refusal = rng.choice((None, PermissionError(1, "no"), TimeoutError()))
+        told(world)
+
+    def well(world: World) -> None:
+        state.update(link=True, carrier=True, address=True)
+        world.target.is_there, world.target.after_s, world.target.refusal = True, 0.05, None
+        world.kernel.refusal = None
+        world.handle("release")
+        told(world)
+
+    async def story(world: World) -> None:
+        told(world)
+        dead_s: float | None = None
+        for _ in range(1500):
+            if (chance := rng.random()) < 0.2:
+                trouble(world)
+            elif chance < 0.3:
+                well(world)
+            await asyncio.sleep(rng.choice((0.01, 0.1, 1.0, 5.0)))
+            is_alive = all(state[name] for name in ("link", "carrier", "address")) and world.target.is_there
+            now_s = world.clocks.monotonic_s
+            dead_s = None if is_alive else (now_s if dead_s is None else dead_s)
+            assert dead_s is None or now_s - dead_s <= 3 or world.state != "connected", (state, world.reports[-3:])
+        well(world)
+        await asyncio.sleep(120)
+        assert world.state == "connected", (world.states[-5:], world.line.observed())
+
+    world = played(story, route=bool(seed % 2))
+    assert len(world.events("link-up")) > 20, "or nothing was tried"
+    assert len(world.events("note")) < 200
