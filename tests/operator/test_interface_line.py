@@ -229,6 +229,20 @@ def test_an_interface_that_is_unplugged_and_another_of_its_name():
     played(story)
 
 
+def test_an_interface_that_is_replaced_before_anybody_looks_gets_new_sockets():
+    """Sockets are bound to an index: the old ones are deaf."""
+
+    async def story(world: World) -> None:
+        await up(world)
+        gone = kernel.link(2, "eth1", is_gone=True)
+        world.kernel.say(gone + kernel.link(9, "eth1") + kernel.address(9, "192.0.2.7/24"))
+        await asyncio.sleep(5)
+        assert len(world.target.opened) == 2
+        assert world.state == "connected"
+
+    played(story)
+
+
 def test_an_address_that_is_replaced_at_once_drops_nothing():
     async def story(world: World) -> None:
         await up(world)

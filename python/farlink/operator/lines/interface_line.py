@@ -235,7 +235,7 @@ class InterfaceLine:
             self._report("carrier", call=self._call)
         elif self._phase is _Phase.LINKING and (is_fresh or is_blind):
             self._come_up()
-        elif self._is_silent(now_s, is_fresh=is_fresh or is_blind):
+        elif self._is_silent(now_s, is_fresh=is_fresh):
             self._lose(self._silence(now_s))
 
     def _is_silent(self, now_s: float, *, is_fresh: bool) -> bool:
