@@ -20,6 +20,7 @@ _EXTRA = {
     "h5py": "optics",
     "itur": "rain",
     "serialx": "operator",
+    "dbus_fast": "operator",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from farlink.operator.tables import Mistake
 from farlink.untrusted import printable, read_text, toml_tables
 
 _PIN = re.compile("[0-9]{4,8}")
-_KEYS = ("password", "pin", "alerts")
+_KEYS = ("password", "pin", "apn_password", "alerts")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}://[!-~]{0,1000}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _MOST_URLS = 16
@@ -33,15 +33,19 @@ class Secrets:
         Line -> PIN of its SIM.
     alert_urls
         Name -> URL to which alerts go.
+    apn_passwords
+        Line -> password for the authentication of its mobile network.
     """
 
     password: str = field(default="", repr=False)
     pins: dict[str, str] = field(default_factory=dict, repr=False)
     alert_urls: dict[str, str] = field(default_factory=dict, repr=False)
+    apn_passwords: dict[str, str] = field(default_factory=dict, repr=False)
 
     def texts(self) -> tuple[str, ...]:
         """What must stand in no log, export or journal."""
-        return tuple(text for text in (self.password, *self.pins.values(), *self.alert_urls.values()) if text)
+        given = (self.password, *self.pins.values(), *self.alert_urls.values(), *self.apn_passwords.values())
+        return tuple(text for text in given if text)
 
 
 def read(path: Path, lines: Iterable[str]) -> tuple[Secrets, list[Mistake]]:
@@ -73,9 +77,9 @@ def read(path: Path, lines: Iterable[str]) -> tuple[Secrets, list[Mistake]]:
         message = f"secrets {path}: not valid TOML" + (f" ({place[0]})" if place else "")
         return Secrets(), [*mistakes, Mistake(message, "strings need quotes, keys need '='")]
     mistakes += [Mistake(f"secrets {path}: {one.message}", one.remedy) for one in _mistakes(tables, list(lines))]
-    password, pins = tables.get("password"), tables.get("pin")
-    known = {line: pin for line, pin in pins.items() if isinstance(pin, str)} if isinstance(pins, dict) else {}
-    return Secrets(password if isinstance(password, str) else "", known, _urls(tables.get("alerts"))), mistakes
+    password = tables.get("password")
+    known = [_texts(tables.get(key)) for key in ("pin", "alerts", "apn_password")]
+    return Secrets(password if isinstance(password, str) else "", *known), mistakes
 
 
 def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
@@ -86,6 +90,7 @@ def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
     elif password.startswith("@/"):
         found.append(Mistake("password: begins with @/, which pppd takes for the name of a file", "choose another"))
     found += _of_urls(tables.get("alerts", {}))
+    found += _of_apns(tables.get("apn_password", {}), lines)
     pins = tables.get("pin", {})
     if not isinstance(pins, dict):
         return [*found, Mistake("pin: not a table", 'write [pin], and below it kansas = "1234"')]
@@ -99,8 +104,8 @@ def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
     return found
 
 
-def _urls(table: object) -> dict[str, str]:
-    return {name: url for name, url in table.items() if isinstance(url, str)} if isinstance(table, dict) else {}
+def _texts(table: object) -> dict[str, str]:
+    return {name: value for name, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
 
 
 def _of_urls(table: object) -> list[Mistake]:
@@ -120,3 +125,16 @@ def _of_urls(table: object) -> list[Mistake]:
                 Mistake(f"alerts.{name}: not a URL", "give one of Apprise, such as mailtos://user:password@example.org")
             )
     return found
+
+
+def _of_apns(table: object, lines: list[str]) -> Iterator[Mistake]:
+    if not isinstance(table, dict):
+        yield Mistake("apn_password: not a table", 'write [apn_password], and below it lte = "..."')
+        return
+    for line, password in table.items():
+        shown = printable(line, 40) if line in lines else "****"  # who writes both the wrong way round has a password there
+        if line not in lines:
+            remedy = f"name one of {', '.join(lines)}" if lines else "name a line"
+            yield Mistake(f"apn_password.{shown}: there is no such line", remedy)
+        if not isinstance(password, str) or not password.isprintable() or not 0 < len(password) <= 255:
+            yield Mistake(f"apn_password.{shown}: not a text of 1 to 255 letters", "write it in quotes")

@@ -95,7 +95,8 @@ class Operator:
         self._lines: dict[str, Line] = {}
         for line in bundle.lines:
             pin = secrets.pins.get(line.name)
-            parts = Parts(bundle, folder, back_end, self._reported, self._pins, pin)
+            password = secrets.apn_passwords.get(line.name, "")
+            parts = Parts(bundle, folder, back_end, self._reported, self._pins, pin, password)
             self._lines[line.name] = KINDS[line.kind].make(line, parts)
         self._hooks = Hooks(bundle.hook)
         self._alerting = Alerting(bundle, journal.raised_alerts(), recorder=self._recorder, hooks=self._hooks, tell=self._tell)

@@ -9,10 +9,11 @@ from farlink.operator.config.bundle import Bundle
 from farlink.operator.config.kinds.at import At
 from farlink.operator.config.kinds.interface import Interface
 from farlink.operator.config.kinds.kind import Kind, Parts, Row, Traits
+from farlink.operator.config.kinds.modem_manager import ModemManager
 
 __all__ = ["KINDS", "Kind", "Parts", "Row", "Traits", "traits_of"]
 
-KINDS: Mapping[str, Kind] = {"at": At(), "interface": Interface()}
+KINDS: Mapping[str, Kind] = {"at": At(), "interface": Interface(), "modemmanager": ModemManager()}
 """Value of the key ``kind`` -> what there is to know of it."""
 
 

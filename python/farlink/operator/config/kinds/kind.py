@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -89,6 +89,8 @@ class Parts:
         Gets what is observed. It may give orders at once.
     pins, pin
         Which PINs may be tried, and that of this line; None if there is none.
+    apn_password
+        For the authentication of a mobile network; empty if there is none.
     """
 
     bundle: Bundle
@@ -97,6 +99,7 @@ class Parts:
     report: Callable[[Report], None]
     pins: Pins
     pin: str | None = None
+    apn_password: str = field(default="", repr=False)
 
 
 class Kind(ABC):

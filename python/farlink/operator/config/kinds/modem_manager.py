@@ -1,0 +1,172 @@
+"""Lines of kind ``modemmanager``: a modem that ModemManager has, by QMI or MBIM, which brings an interface of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from farlink.errors import MissingExtraError
+from farlink.extras import require
+from farlink.operator.config.broken import Broken
+from farlink.operator.config.bundle import Bundle
+from farlink.operator.config.bundle import Line as LineConfig
+from farlink.operator.config.kinds.kind import Kind, Parts, Row, Traits
+from farlink.operator.tables import Key, name_of, number, switch, text, whole
+
+if TYPE_CHECKING:
+    from farlink.operator.lines import Line
+
+MOST_SIGNAL = 100
+"""ModemManager tells the signal in percent."""
+
+IP_TYPES = {"ipv4": 1, "ipv6": 2, "ipv4v6": 4}
+"""``MMBearerIpFamily`` of ModemManager, by the names that ``mmcli`` has."""
+
+# Beyond the line's own limits, for ModemManager to end what it has begun.
+_SPARE_S = 30.0
+_LINK_LIMIT_S = 40.0
+_SECRETS = {
+    "pin": "write it below [pin] into the file that `secrets` names, and change the SIM's if others could read this file",
+    "password": "write it below [apn_password] into the file that `secrets` names; have it changed if others could read this",
+}
+
+
+@dataclass(frozen=True)
+class ModemManagerSettings:
+    """Keys of a line of kind ``modemmanager``.
+
+    Attributes
+    ----------
+    modem
+        A name that stays: ModemManager's ``DeviceIdentifier``, IMEI, ``Device`` or ``Physdev`` (where it is plugged in), or
+        the number of its SIM.
+    apn
+        Of the network; empty for the one that the network or the SIM gives.
+    ip_type
+        ``ipv4``, ``ipv6`` or ``ipv4v6``; empty for the modem's own.
+    user
+        For the network's authentication; empty if it wants none.
+    roaming
+        Whether other networks than that of the SIM may be used.
+    configure
+        Whether the operator sets a bearer's static addresses.
+    dial_limit_s
+        How long ``Connect`` may take, in s.
+    """
+
+    modem: str
+    apn: str = ""
+    ip_type: str = ""
+    user: str = ""
+    roaming: bool = True
+    configure: bool = False
+    dial_limit_s: float = 180.0
+
+
+def _is_printable(value: str) -> bool:
+    return 0 < len(value) <= 255 and value.isprintable()
+
+
+class ModemManager(Kind):
+    """A modem of ModemManager."""
+
+    keys: ClassVar = {
+        "modem": text(
+            lambda value: (
+                _is_printable(value) and not re.fullmatch(r"(/org/freedesktop/ModemManager1)?/Modem/\d+|\d{1,3}", value)
+            ),
+            "a name of the modem that stays, as `mmcli -m any` tells it: device id, IMEI, device or ICCID, not its index",
+            is_needed=True,
+        ),
+        "apn": text(lambda value: bool(re.fullmatch(r"[A-Za-z0-9._-]{1,100}", value)), "the name of an access point"),
+        "ip_type": name_of(IP_TYPES),
+        "user": text(_is_printable, "a name"),
+        "roaming": switch(),
+        "configure": switch(),
+        "dial_limit_s": number(1, 600),
+        "least_signal": whole(0, MOST_SIGNAL),
+        # Here by mistake: named without their values, with where they belong.
+        **{name: Key(lambda _: True, "") for name in _SECRETS},
+    }
+    unique: ClassVar = {"modem": "a modem carries one line: give each line a modem"}
+    has_pin = True
+    extra = ("dbus_fast", "a line of kind modemmanager")
+
+    def rules(self, row: Row) -> Iterator[Broken]:
+        """Secrets that stand in the wrong file."""
+        for key, remedy in _SECRETS.items():
+            if key in row.given:
+                yield row.broken(key, "a secret, which has no place in this file", remedy)
+
+    def rules_together(self, rows: Sequence[Row]) -> Iterator[Broken]:
+        """Modems on this machine."""
+        named = [row for row in rows if "modem" in row.valid]
+        if not (named and all(row.needs_ports for row in named)):
+            return
+        try:
+            require(*self.extra)
+        except MissingExtraError:
+            return  # `notes` says it
+        from farlink.operator.lines.modem_manager import listed, meant, modems_here
+
+        found, failure = _in_thread(modems_here)
+        for row in named:
+            name = row.valid["modem"]
+            if failure:
+                yield row.broken("modem", failure, "start D-Bus and ModemManager: sudo systemctl start ModemManager")
+            elif len(same := meant(name, found)) > 1:
+                yield row.broken("modem", f"{len(same)} modems have this name: {listed(same)}", "give a name that only one has")
+            elif not same:
+                yield row.broken(
+                    "modem",
+                    f"ModemManager has no such modem; it has {listed(found) or 'none'}",
+                    "give a name that one of them has",
+                )
+
+    def settings(self, valid: Mapping[str, Any]) -> dict[str, Any]:
+        """What `Line` does not know is in its settings."""
+        own = {one.name for one in fields(ModemManagerSettings)}
+        shared = {key: value for key, value in valid.items() if key not in own and key not in _SECRETS}
+        return {**shared, "settings": ModemManagerSettings(**{key: valid[key] for key in own if key in valid})}
+
+    def device(self, line: LineConfig) -> str:
+        """The name of its modem."""
+        return _settings(line).modem
+
+    def traits(self, line: LineConfig, bundle: Bundle, folder: Path) -> Traits:  # noqa: ARG002
+        """The limits of `Connect` and of a bearer; signals in percent."""
+        limit_s = _settings(line).dial_limit_s + _SPARE_S
+        return Traits(limit_s, _LINK_LIMIT_S, most_signal=MOST_SIGNAL, least_signal=line.least_signal)
+
+    def notes(self, line: LineConfig) -> Iterator[str]:  # noqa: ARG002
+        """Whether dbus-fast is there."""
+        try:
+            require(*self.extra)
+        except MissingExtraError as error:
+            yield f"{error.message}; {error.remedy}"
+
+    def make(self, line: LineConfig, parts: Parts) -> Line:
+        """A line over D-Bus."""
+        from farlink.operator.lines.modem_manager import ModemManagerLine
+
+        settings = _settings(line)
+        return ModemManagerLine(line.name, settings, parts.report, pins=parts.pins, pin=parts.pin, password=parts.apn_password)
+
+
+def _settings(line: LineConfig) -> ModemManagerSettings:
+    assert isinstance(line.settings, ModemManagerSettings)
+    return line.settings
+
+
+def _in_thread(ask: Any) -> Any:
+    """The result of a coroutine: whoever checks a file may have an event loop of its own."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(ask())), daemon=True)
+    thread.start()
+    thread.join()
+    return found[0]

@@ -1,0 +1,581 @@
+"""A line over a modem of ModemManager: found by a name that stays, unlocked, enabled, connected, and watched while it is up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from farlink.operator.config.kinds.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
+from farlink.operator.lines.line import Pins, Report
+from farlink.operator.lines.modem_manager import addresses
+from farlink.operator.lines.modem_manager.bearer import BEARER, Bearer
+from farlink.operator.lines.modem_manager.bus import BusError
+from farlink.operator.lines.modem_manager.modem import (
+    LOCATION,
+    MODEM,
+    SIGNAL,
+    SIM,
+    SIMPLE,
+    Modem,
+    cell_of,
+    network_words,
+    observed,
+)
+from farlink.operator.lines.modem_manager.watch import Gone, Watch
+from farlink.operator.lines.modem_manager.words import SIM_PIN, State
+
+SIGNAL_EVERY_S = 4.0
+"""So often the signal is told, and bytes are read."""
+
+ENABLE_S = 60.0
+PIN_S = 30.0
+DISCONNECT_S = 30.0
+"""How long ModemManager may take. Its own limits lie below, unless a modem does not answer."""
+
+LINK_S = 10.0
+"""So long a bearer may take to say that it is connected, after ``Connect`` has said so."""
+
+# A modem that restarts is back under another path after some seconds; one that comes and goes at once is not told as gone.
+_GONE_S = 1.0
+# So many different causes of one absence are recorded.
+_MOST_ABSENCES = 20
+_BUS_EVERY_S = 2.0
+_LOOK_S = 5.0
+_RETRY_S = 30.0
+_AFTER_STATE_S = 1.0
+_NETWORK_EVERY_S = 60.0
+_LAST_S = 5.0
+_SIGNAL_RATE_S = 5
+
+
+class ModemManagerLine:
+    """A line of kind ``modemmanager``.
+
+    Parameters
+    ----------
+    name
+        Of the line.
+    settings
+        What is used.
+    report
+        Gets what is observed. It may give orders at once.
+    pins, pin
+        Which PINs may be tried, and that of this line; None if there is none.
+    password
+        For the network's authentication; empty if it wants none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: ModemManagerSettings,
+        report: Callable[[Report], None],
+        *,
+        pins: Pins,
+        pin: str | None = None,
+        password: str = "",
+    ) -> None:
+        self.name = name
+        self._settings, self._tell = settings, report
+        self._pins, self._pin, self._password = pins, pin, password
+        self._wake = asyncio.Event()
+        self._watch: Watch | None = None
+        self._order: tuple[str, int] | None = None
+        self._ordered_at = 0.0
+        self._is_busy = self._hangs_up = self._is_link_up = False
+        # Whether the modem may have a connection of this line.
+        self._is_used = False
+        # Whether a modem is used, and why not; when it went.
+        self._is_port_there, self._is_back, self._is_open = True, False, False
+        self._gone_at: float | None = None
+        self._absences: set[str] = set()
+        self._why, self._is_failed, self._retry_at = "", False, 0.0
+        self._pin_sent_at: float | None = None
+        # An answer to `Connect` that is still to come.
+        self._connecting: asyncio.Task[list[Any]] | None = None
+        self._poll: asyncio.Task[None] | None = None
+        self._call: int | None = None
+        self._bearer = ""
+        self._own: dict[str, Any] = {}
+        self._bytes: tuple[int | None, int | None] = (None, None)
+        self._tick_at = self._network_at = self._cell_at = 0.0
+        self._cell, self._network = "", ""
+
+    # Orders.
+
+    def dial(self, call: int) -> None:
+        """Connect."""
+        self._take("dial", call)
+
+    def answer(self, call: int) -> None:
+        """Refuse: nobody calls a line of this kind."""
+        self._report("dial-failed", call=call, cause="a line of kind modemmanager takes no calls")
+
+    def start_link(self, call: int) -> None:
+        """Use the bearer."""
+        self._take("start-link", call)
+
+    def hang_up(self, *, ends_bundle: bool = False) -> None:  # noqa: ARG002
+        """End whatever there is."""
+        self._order, self._hangs_up = None, self._is_busy
+        self._wake.set()
+
+    def try_again(self) -> None:
+        """Start a modem that has failed anew, without waiting."""
+        self._retry_at = 0.0
+        self._wake.set()
+
+    def _take(self, order: str, call: int) -> None:
+        self._order, self._ordered_at = (order, call), time.monotonic()
+        self._wake.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of a call is left."""
+        return not self._is_busy and self._order is None
+
+    def observed(self) -> dict[str, Any]:
+        """What is known of modem, network and bearer."""
+        watch = self._watch
+        modem = watch.modem if watch is not None and watch.path else None
+        return {
+            "port": self._settings.modem,
+            "is_port_there": self._is_port_there,
+            "modem": "not there" if modem is None else modem.state.name.lower(),
+            "modem_failure": self._why,
+            "bytes_in": self._bytes[0],
+            "bytes_out": self._bytes[1],
+            "most_signal": MOST_SIGNAL,
+            **observed({} if watch is None else watch.interfaces),
+            "cell": self._cell or None,
+            **Bearer.of(self._own).observed(),
+        }
+
+    # The modem comes and goes.
+
+    async def run(self) -> None:
+        """Move the line until this is cancelled."""
+        while True:
+            watch = Watch(self._wake)
+            try:
+                await watch.open()
+            except BusError as error:
+                self._absent(str(error))
+                await self._wait(_BUS_EVERY_S if not self._is_port_there else _GONE_S / 4)
+                continue
+            self._watch = watch
+            try:
+                while True:
+                    await watch.find(self._settings.modem, self._absent)
+                    with suppress(Gone):
+                        await self._use(watch)
+            except Gone as gone:
+                self._absent(str(gone))
+            finally:
+                await self._leave(watch)
+            await asyncio.sleep(_GONE_S / 4)
+
+    def _absent(self, why: str) -> float:
+        """Note that there is no modem; it is told once that has lasted. Says when that is."""
+        now = time.monotonic()
+        self._gone_at = now if self._gone_at is None else self._gone_at
+        self._is_open = False
+        lasted_s = now - self._gone_at
+        if lasted_s < _GONE_S:
+            return _GONE_S - lasted_s
+        is_new = why not in self._absences and len(self._absences) < _MOST_ABSENCES
+        self._why, self._absences = why, self._absences | {why} if is_new else self._absences
+        if self._is_port_there:
+            self._is_port_there, self._is_failed = False, False
+            self._report("port-gone", cause=why)
+        elif is_new:
+            self._report("note", cause=why)
+        return _LOOK_S
+
+    async def _leave(self, watch: Watch) -> None:
+        """Leave nothing of a call behind, as far as ModemManager can still be told."""
+        if self._is_used and watch.path and not watch.bus.is_lost:
+            with suppress(BusError):
+                await watch.bus.call(watch.path, f"{SIMPLE}.Disconnect", "o", ["/"], limit_s=_LAST_S)
+        await watch.close()
+        self._watch, self._is_used = None, False
+
+    async def _drop_tasks(self) -> None:
+        tasks = [task for task in (self._connecting, self._poll) if task is not None]
+        self._connecting = self._poll = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _wait(self, for_s: float | None) -> None:
+        # `asyncio.wait_for` of Python 3.11 loses a cancellation that comes together with what it waits for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if for_s is None else max(0.0, for_s)):
+                await self._wake.wait()
+        self._wake.clear()
+
+    # A modem that is there.
+
+    async def _use(self, watch: Watch) -> None:
+        """Use the modem until it is gone.
+
+        Raises
+        ------
+        Gone
+            When it is.
+        """
+        self._is_back = self._is_back or not self._is_port_there
+        self._gone_at, self._pin_sent_at, self._is_used = None, None, False
+        self._tick_at = self._cell_at = self._retry_at = 0.0
+        self._cell = ""
+        try:
+            while True:
+                watch.check()
+                await self._step(watch, watch.modem, time.monotonic())
+                await self._wait(self._due_s())
+        finally:
+            self._is_open = False
+            await self._drop_tasks()
+
+    def _due_s(self) -> float:
+        now = time.monotonic()
+        times = [self._tick_at if self._is_open else now + _LOOK_S]
+        if self._is_failed:
+            times.append(self._retry_at)
+        if self._order is not None:
+            times.append(self._ordered_at + self._settings.dial_limit_s)
+        return max(0.0, min(one for one in times) - now)
+
+    async def _step(self, watch: Watch, modem: Modem, now: float) -> None:
+        """Do what is next: prepare the modem, then what was ordered."""
+        if modem.state is not State.LOCKED:
+            self._pin_sent_at = None
+        match modem.state:
+            case State.FAILED:
+                self._fail(f"the modem has failed: {modem.failure}")
+            case State.LOCKED:
+                await self._unlock(watch, modem, now)
+            case State.UNKNOWN | State.INITIALIZING | State.DISABLING | State.ENABLING:
+                self._is_open = False
+                self._refuse_late(f"the modem is {modem.state.name.lower()}", now)
+            case State.DISABLED:
+                await self._enable(watch, now)
+            case _:
+                await self._ready(watch, modem, now)
+
+    def _is_resting(self, now: float) -> bool:
+        """Whether a modem that has failed is left alone for a while: nobody waits for it."""
+        return self._is_failed and now < self._retry_at and self._order is None
+
+    def _refuse_late(self, why: str, now: float) -> None:
+        """Give an order up that has waited for too long."""
+        if self._order is not None and now - self._ordered_at >= self._settings.dial_limit_s:
+            (_, call), self._order = self._order, None
+            self._report("dial-failed", call=call, cause=f"{why} for {self._settings.dial_limit_s:g} s")
+
+    async def _enable(self, watch: Watch, now: float) -> None:
+        self._is_open = False
+        if self._is_resting(now):
+            return
+        try:
+            await watch.answer(watch.bus.call(watch.path, f"{MODEM}.Enable", "b", [True], limit_s=ENABLE_S))
+        except BusError as error:
+            self._fail(f"the modem cannot be enabled: {error}")
+        else:
+            # The state may be told after the answer.
+            until = time.monotonic() + _LAST_S
+            while watch.modem.state is State.DISABLED and time.monotonic() < until:
+                await self._wait(until - time.monotonic())
+                watch.check()
+            if watch.modem.state is State.DISABLED:
+                self._fail("the modem stays disabled, although ModemManager has enabled it")
+
+    async def _unlock(self, watch: Watch, modem: Modem, now: float) -> None:
+        """Try the PIN, once: three wrong ones lock a SIM."""
+        self._is_open = False
+        if self._pin_sent_at is not None:
+            # It was accepted: the modem begins anew.
+            if now - self._pin_sent_at >= PIN_S:
+                self._fail("the PIN was accepted, and the modem is still locked")
+            self._refuse_late("the modem begins anew, as its SIM was unlocked,", now)
+            return
+        if self._is_resting(now):
+            return
+        if why := self._no_pin(modem):
+            self._fail(why)
+            return
+        # Before it is sent: a power cut between the two must not lead to a second wrong one.
+        if not self._pins.note_tried(self.name):
+            self._fail("that the PIN is tried cannot be noted in the journal, so it is not tried")
+            return
+        try:
+            await watch.answer(watch.bus.call(modem.sim, f"{SIM}.SendPin", "s", [self._pin], limit_s=PIN_S))
+        except BusError as error:
+            if error.is_undelivered:
+                self._pins.note_outcome(self.name, "allowed")
+                self._fail(f"the PIN cannot be given to the SIM: {error}")
+            elif error.is_unanswered:
+                self._pins.note_outcome(self.name, "unanswered")
+                self._fail(f"the SIM has not answered to its PIN, which is not tried again: {error}")
+            else:
+                self._pins.note_outcome(self.name, "refused")
+                self._fail(f"the SIM has refused its PIN, which is not tried again: {error}")
+        except Gone:
+            self._pins.note_outcome(self.name, "unanswered")
+            raise
+        else:
+            self._pins.note_outcome(self.name, "accepted")
+            self._pin_sent_at = time.monotonic()
+
+    def _no_pin(self, modem: Modem) -> str:
+        """Why no PIN is sent; empty if one is."""
+        if modem.lock != SIM_PIN:
+            return (
+                f"the modem asks for its {modem.lock_words}" if modem.lock > 1 else "the modem is locked and does not say how"
+            )
+        if self._pin is None:
+            return "the SIM asks for a PIN, and there is none in the secrets file"
+        if not self._pins.may_try(self.name):
+            said = "the SIM has refused its PIN before, and it is not tried again"
+            return f"{said} without `farlink bundle redial FILE LINE --try-pin`"
+        if modem.tries is not None and modem.tries <= 1:
+            left = "one try of the PIN is" if modem.tries == 1 else "no try of the PIN is"
+            return f"only {left} left, which is not spent; unlock the SIM with mmcli" if modem.tries else f"{left} left"
+        return "" if modem.sim else "the SIM asks for a PIN, and ModemManager does not name it"
+
+    def _fail(self, reason: str) -> None:
+        self._is_open = False
+        self._tell_back()
+        # Of a modem that fails again and again one report is enough, unless somebody waits for it.
+        if not self._is_failed or reason != self._why or self._order is not None:
+            self._report("modem-failed", call=self._order[1] if self._order else None, cause=reason)
+        self._is_failed, self._why, self._order = True, reason, None
+        self._retry_at = time.monotonic() + _RETRY_S
+
+    def _tell_back(self) -> None:
+        """Tell, once, that a modem is there again."""
+        if self._is_back or not self._is_port_there:
+            self._is_back, self._is_port_there, self._absences = False, True, set()
+            self._report("port-back")
+
+    async def _ready(self, watch: Watch, modem: Modem, now: float) -> None:
+        if not self._is_open:
+            await self._opened(watch, modem)
+            return
+        if self._connecting is not None and self._connecting.done():
+            if stray := self._stray():
+                await self._disconnect(watch, stray)
+            self._connecting = None
+        if self._order is not None:
+            (order, call), self._order = self._order, None
+            if order == "dial":
+                await self._dial(watch, call)
+                return
+        self._tick(watch, modem, now)
+
+    async def _opened(self, watch: Watch, modem: Modem) -> None:
+        """A modem is enabled: what an earlier operator has left is ended, and its signal is asked for."""
+        if modem.state in (State.CONNECTING, State.CONNECTED):
+            self._report("note", cause="ended a connection that was left behind")
+            await self._disconnect(watch, "/")
+        if SIGNAL in watch.interfaces:
+            with suppress(BusError):
+                await watch.answer(watch.bus.call(watch.path, f"{SIGNAL}.Setup", "u", [_SIGNAL_RATE_S], limit_s=_LAST_S))
+        self._is_open, self._is_failed, self._why = True, False, ""
+
+    def _tick(self, watch: Watch, modem: Modem, now: float) -> None:
+        """Tell signal and network, and read what signals do not tell."""
+        if now < self._tick_at:
+            return
+        self._tick_at = now + SIGNAL_EVERY_S
+        self._report("signal", level=modem.signal)
+        self._tell_back()
+        if self._poll is None or self._poll.done():
+            # One at a time: a ModemManager that does not answer is not asked for more.
+            self._poll = asyncio.create_task(self._polled(watch))
+        words = network_words(observed(watch.interfaces), self._cell)
+        if words != self._network and now >= self._network_at:
+            self._network, self._network_at = words, now + _NETWORK_EVERY_S
+            self._report("note", cause=words)
+
+    async def _polled(self, watch: Watch) -> None:
+        with suppress(BusError):
+            if self._bearer:
+                await watch.read(self._bearer, BEARER)
+            if LOCATION in watch.interfaces and time.monotonic() >= self._cell_at:
+                self._cell_at = time.monotonic() + _NETWORK_EVERY_S
+                answer = await watch.bus.call(watch.path, f"{LOCATION}.GetLocation", limit_s=_LAST_S)
+                self._cell = cell_of(answer[0] if answer else None)
+        self._wake.set()
+
+    # A call.
+
+    async def _dial(self, watch: Watch, call: int) -> None:
+        self._is_busy, self._hangs_up, self._is_link_up, self._call = True, False, False, call
+        self._bytes = (None, None)
+        try:
+            bearer = await self._connect(watch)
+            if bearer:
+                await self._carry(watch, bearer)
+        except Gone as gone:
+            self._over(str(gone))
+            raise
+        finally:
+            self._is_busy = self._hangs_up = False
+            self._bearer, self._own = "", {}
+
+    async def _connect(self, watch: Watch) -> str:
+        """The path of a bearer; empty if there is none, which is reported."""
+        if self._connecting is not None:
+            # Nobody knows what a modem makes of two at once.
+            self._over("ModemManager has not answered the last Connect yet")
+            return ""
+        if watch.modem.state in (State.CONNECTING, State.CONNECTED):
+            await self._disconnect(watch, "/")
+        until = time.monotonic() + self._settings.dial_limit_s
+        connecting = asyncio.create_task(
+            watch.bus.call(watch.path, f"{SIMPLE}.Connect", "a{sv}", [self._wanted()], limit_s=None)
+        )
+        connecting.add_done_callback(lambda _: self._wake.set())
+        self._connecting, self._is_used = connecting, True
+        while not connecting.done():
+            await self._wait(until - time.monotonic())
+            if connecting.done():
+                break
+            watch.check()
+            if self._hangs_up or time.monotonic() >= until:
+                self._over(f"ModemManager has not answered Connect for {self._settings.dial_limit_s:g} s")
+                await self._abort(watch, connecting)
+                return ""
+        try:
+            answer = connecting.result()
+        except BusError as error:
+            self._connecting, self._is_used = None, False
+            watch.check()
+            self._over(str(error))
+            return ""
+        bearer = self._stray()
+        self._connecting = None
+        if not bearer:
+            self._over(f"ModemManager has answered Connect with {str(answer)[:40]!r}, which is no bearer")
+        return bearer
+
+    def _wanted(self) -> dict[str, tuple[str, Any]]:
+        """What `Connect` is told."""
+        settings = self._settings
+        wanted: dict[str, tuple[str, Any]] = {"apn": ("s", settings.apn), "allow-roaming": ("b", settings.roaming)}
+        if settings.ip_type:
+            wanted["ip-type"] = ("u", IP_TYPES[settings.ip_type])
+        if settings.user:
+            wanted.update({"user": ("s", settings.user), "password": ("s", self._password)})
+        return wanted
+
+    async def _abort(self, watch: Watch, connecting: asyncio.Task[list[Any]]) -> None:
+        """End a `Connect` that is not answered: one that ends all connections ends it, too."""
+        await self._disconnect(watch, "/")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                await asyncio.wait([connecting])
+        if connecting.done():
+            if stray := self._stray():
+                await self._disconnect(watch, stray)
+            self._connecting = None
+
+    def _stray(self) -> str:
+        """The bearer of a `Connect` that was answered."""
+        task = self._connecting
+        if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+            return ""
+        (path,) = task.result()[:1] or [""]
+        return path if isinstance(path, str) and len(path) > 1 else ""
+
+    async def _disconnect(self, watch: Watch, bearer: str) -> None:
+        try:
+            await watch.answer(watch.bus.call(watch.path, f"{SIMPLE}.Disconnect", "o", [bearer], limit_s=DISCONNECT_S))
+        except BusError as error:
+            self._report("note", cause=f"the end of a connection was refused: {error}")
+        else:
+            self._is_used = self._connecting is not None and not self._connecting.done()
+
+    async def _carry(self, watch: Watch, bearer: str) -> None:
+        """The call, from `Connect` to its end."""
+        self._bearer, self._own = bearer, watch.follow(bearer, BEARER)
+        configured: addresses.Set | None = None
+        try:
+            try:
+                await watch.answer(watch.read(bearer, BEARER))
+            except BusError as error:
+                self._over(f"the bearer cannot be read: {error}")
+            else:
+                self._report("carrier", call=self._call)
+                configured = await self._until_link(watch)
+                await self._until_end(watch)
+            await self._disconnect(watch, bearer)
+        finally:
+            watch.leave(bearer)
+            if configured is not None:
+                await configured.clear()
+
+    async def _until_link(self, watch: Watch) -> addresses.Set | None:
+        """Wait for the order to use the bearer, and until it says that it is connected."""
+        until, configured = time.monotonic() + LINK_S, None
+        while not self._hangs_up:
+            now, bearer = time.monotonic(), Bearer.of(self._own)
+            is_due = self._order is not None and self._order[0] == "start-link"
+            if is_due and bearer.is_connected:
+                self._order = None
+                if bearer.ipv4.method == "ppp" or bearer.ipv6.method == "ppp":
+                    self._over("the modem wants PPP on a tty: give it a line of kind at")
+                    break
+                if self._settings.configure:
+                    configured = addresses.Set(bearer)
+                    try:
+                        await configured.set()
+                    except addresses.AddressError as error:
+                        self._over(f"the address cannot be set: {error}")
+                        break
+                self._is_link_up = True
+                self._report("link-up", call=self._call)
+                break
+            if now >= until and not bearer.is_connected:
+                self._over("Connect was answered, and the bearer says that it is not connected")
+                break
+            self._tick(watch, watch.modem, now)
+            await self._wait(min(self._tick_at, until if not bearer.is_connected else self._tick_at) - now)
+            watch.check()
+        return configured
+
+    async def _until_end(self, watch: Watch) -> None:
+        low_since: float | None = None
+        while self._is_link_up and not self._hangs_up:
+            now, bearer, modem = time.monotonic(), Bearer.of(self._own), watch.modem
+            self._bytes = (bearer.bytes_in, bearer.bytes_out)
+            # The bearer, which says more, may follow the modem.
+            low_since = None if modem.state >= State.DISCONNECTING else low_since or now
+            if bearer.is_connected is False:
+                self._over(bearer.error or "the network has ended the connection")
+                return
+            if self._own.get("DisconnectRequest") is True:
+                self._over("the network asks for the end of the connection")
+                return
+            if low_since is not None and now - low_since >= _AFTER_STATE_S:
+                self._over(f"the modem is {modem.state.name.lower()}")
+                return
+            self._tick(watch, modem, now)
+            due = self._tick_at if low_since is None else low_since + _AFTER_STATE_S
+            await self._wait(due - now)
+            watch.check()
+
+    def _over(self, cause: str) -> None:
+        """The call is over, and nobody ordered it."""
+        if not self._hangs_up:
+            self._hangs_up = True
+            self._order = None
+            self._report("dropped" if self._is_link_up else "dial-failed", call=self._call, cause=cause)
+
+    def _report(self, event: str, **details: Any) -> None:
+        bytes_in, bytes_out = self._bytes
+        self._tell(Report(self.name, event, bytes_in=bytes_in, bytes_out=bytes_out, **details))
