@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from farlink.operator.config.kinds.modem_manager import ModemManagerSettings
+from farlink.operator.config.modem_manager import ModemManagerSettings
 from farlink.operator.lines import Report
 from farlink.operator.lines.modem_manager import ModemManagerLine
 from farlink.operator.lines.modem_manager.bus import ROOT, SERVICE

@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,16 +16,11 @@ from farlink.operator.config.broken import Broken
 from farlink.operator.config.bundle import Bundle
 from farlink.operator.config.bundle import Line as LineConfig
 from farlink.operator.config.kinds.kind import Kind, Parts, Row, Traits
+from farlink.operator.config.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
 from farlink.operator.tables import Key, name_of, number, switch, text, whole
 
 if TYPE_CHECKING:
     from farlink.operator.lines import Line
-
-MOST_SIGNAL = 100
-"""ModemManager tells the signal in percent."""
-
-IP_TYPES = {"ipv4": 1, "ipv6": 2, "ipv4v6": 4}
-"""``MMBearerIpFamily`` of ModemManager, by the names that ``mmcli`` has."""
 
 # Beyond the line's own limits, for ModemManager to end what it has begun.
 _SPARE_S = 30.0
@@ -34,38 +29,6 @@ _SECRETS = {
     "pin": "write it below [pin] into the file that `secrets` names, and change the SIM's if others could read this file",
     "password": "write it below [apn_password] into the file that `secrets` names; have it changed if others could read this",
 }
-
-
-@dataclass(frozen=True)
-class ModemManagerSettings:
-    """Keys of a line of kind ``modemmanager``.
-
-    Attributes
-    ----------
-    modem
-        A name that stays: ModemManager's ``DeviceIdentifier``, IMEI, ``Device`` or ``Physdev`` (where it is plugged in), or
-        the number of its SIM.
-    apn
-        Of the network; empty for the one that the network or the SIM gives.
-    ip_type
-        ``ipv4``, ``ipv6`` or ``ipv4v6``; empty for the modem's own.
-    user
-        For the network's authentication; empty if it wants none.
-    roaming
-        Whether other networks than that of the SIM may be used.
-    configure
-        Whether the operator sets a bearer's static addresses.
-    dial_limit_s
-        How long ``Connect`` may take, in s.
-    """
-
-    modem: str
-    apn: str = ""
-    ip_type: str = ""
-    user: str = ""
-    roaming: bool = True
-    configure: bool = False
-    dial_limit_s: float = 180.0
 
 
 def _is_printable(value: str) -> bool:

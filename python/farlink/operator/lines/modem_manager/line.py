@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from farlink.operator.config.kinds.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
+from farlink.operator.config.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
 from farlink.operator.lines.line import Pins, Report
 from farlink.operator.lines.modem_manager import addresses
 from farlink.operator.lines.modem_manager.bearer import BEARER, Bearer

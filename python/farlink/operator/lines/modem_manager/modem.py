@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from farlink.operator.config.kinds.modem_manager import MOST_SIGNAL
+from farlink.operator.config.modem_manager import MOST_SIGNAL
 from farlink.operator.lines.modem_manager import values
 from farlink.operator.lines.modem_manager.bus import SERVICE
 from farlink.operator.lines.modem_manager.words import FAILURES, LOCKS, REGISTRATIONS, State, technologies
