@@ -79,7 +79,7 @@ def Plug(self, wanted):
         "Manufacturer": ["s", "QUALCOMM"],
         "Model": ["s", "EM7455"],
         "DeviceIdentifier": ["s", "dev-1"],
-        "EquipmentIdentifier": ["s", "357000000001234"],
+        "EquipmentIdentifier": ["s", "357000000005678"],
         "Device": ["s", "/sys/devices/usb1/1-1"],
         "State": ["i", DISABLED],
         "StateFailedReason": ["u", 0],
@@ -92,7 +92,7 @@ def Plug(self, wanted):
     tables = {
         MODEM: own,
         stock.MODEM_3GPP_IFACE: {
-            "Imei": ["s", "357000000001234"],
+            "Imei": ["s", "357000000005678"],
             "OperatorName": ["s", "TheOperator"],
             "OperatorCode": ["s", "00101"],
             "RegistrationState": ["u", 1],

@@ -539,6 +539,8 @@ class ModemManagerLine:
                         break
                 self._is_link_up = True
                 self._report("link-up", call=self._call)
+                # The journal has the network of each call.
+                self._network, self._network_at, self._tick_at = "", 0.0, 0.0
                 break
             if now >= until and not bearer.is_connected:
                 self._over("Connect was answered, and the bearer says that it is not connected")
