@@ -36,7 +36,7 @@ NONSENSE = (
     {"State": ["i", 99]},
     {"State": ["s", "fine"]},
     {"UnlockRetries": ["s", "many"]},
-    {"Sim": ["o", "/"]},
+    {"Sim": ["s", "/"]},
 )
 
 

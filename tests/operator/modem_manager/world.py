@@ -119,6 +119,8 @@ class Control:
 
     def __init__(self, bus: Any, dbus: Any) -> None:
         self._bus, self._dbus = bus, dbus
+        self._end = asyncio.ensure_future(bus.wait_for_disconnect())
+        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())
 
     @classmethod
     async def open(cls, service: Service) -> Control:
