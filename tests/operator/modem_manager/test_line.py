@@ -8,6 +8,7 @@ import pytest
 
 from farlink.operator.lines.modem_manager import line as line_module
 from farlink.operator.lines.modem_manager import watch
+from farlink.operator.lines.modem_manager.bearer import BEARER as BEARER_INTERFACE
 from farlink.operator.lines.modem_manager.bus import ROOT
 from tests.operator.modem_manager.world import World, needs_mock, play, service_in
 
@@ -67,6 +68,8 @@ def test_a_line_connects_reports_its_network_and_ends(service):
         "ipv4_gateway": "10.64.0.1",
         "dns": ["10.64.0.1"],
         "modem": "connected",
+        "details": "modem connected; registered, home: TheOperator, 00101, LTE, cell FFFE/00A1B2C3/1A2B; RSRP -91 dBm, "
+        "SNR 12 dB; wwan0, 10.64.0.2/30 (static), gateway 10.64.0.1, DNS 10.64.0.1",
     }
     assert {key: world.seen[key] for key in expected} == expected
 
@@ -205,6 +208,19 @@ def test_a_bearer_that_wants_ppp_is_none_for_this_kind(service):
         await world.reported("dial-failed")
 
     assert "kind at" in play(service, act).causes("dial-failed")[0]
+
+
+def test_nobody_else_can_say_that_a_connection_has_dropped(service):
+    async def act(world: World):
+        await world.connect()
+        heard: list[str] = []
+        bus = world.line._watch.bus
+        bus._bus.add_message_handler(lambda message: heard.append(str(message.member)) and None)
+        await world.control.spoof(bus._bus.unique_name, BEARER, BEARER_INTERFACE, Connected=("b", False))
+        await world.until(lambda: "PropertiesChanged" in heard)
+        assert world.line.observed()["interface"] == "wwan0"
+
+    assert "dropped" not in play(service, act).events()
 
 
 # PINs.

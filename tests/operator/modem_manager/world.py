@@ -187,6 +187,15 @@ class Control:
         """The network ends a connection."""
         await self.change(bearer, Bearer={"ConnectionError": ["(ss)", list(error)], "Connected": ["b", False]})
 
+    async def spoof(self, to: str, path: str, interface: str, **changed: Any) -> None:
+        """Say in ModemManager's place that properties have changed, to one program alone."""
+        values = {name: self._dbus.Variant(*value) for name, value in changed.items()}
+        message = self._dbus.Message.new_signal(
+            path, "org.freedesktop.DBus.Properties", "PropertiesChanged", "sa{sv}as", [interface, values, []]
+        )
+        message.destination = to
+        await self._bus.send(message)
+
     async def clean(self) -> None:
         """As after the start."""
         await self._call("farlink.Test", "Clean")

@@ -23,6 +23,7 @@ from farlink.operator.lines.modem_manager.modem import (
     cell_of,
     network_words,
     observed,
+    power_words,
 )
 from farlink.operator.lines.modem_manager.watch import Gone, Watch
 from farlink.operator.lines.modem_manager.words import SIM_PIN, State
@@ -141,17 +142,21 @@ class ModemManagerLine:
         """What is known of modem, network and bearer."""
         watch = self._watch
         modem = watch.modem if watch is not None and watch.path else None
+        seen, bearer = observed({} if watch is None else watch.interfaces), Bearer.of(self._own)
+        state = "not there" if modem is None else modem.state.name.lower()
+        words = [f"modem {state}", network_words(seen, self._cell) if modem else "", power_words(seen), bearer.words()]
         return {
             "port": self._settings.modem,
             "is_port_there": self._is_port_there,
-            "modem": "not there" if modem is None else modem.state.name.lower(),
+            "modem": state,
             "modem_failure": self._why,
             "bytes_in": self._bytes[0],
             "bytes_out": self._bytes[1],
             "most_signal": MOST_SIGNAL,
-            **observed({} if watch is None else watch.interfaces),
+            **seen,
             "cell": self._cell or None,
-            **Bearer.of(self._own).observed(),
+            **bearer.observed(),
+            "details": "; ".join(one for one in (*words, self._why) if one),
         }
 
     # The modem comes and goes.
