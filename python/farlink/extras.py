@@ -21,6 +21,11 @@ _EXTRA = {
     "itur": "rain",
     "serialx": "operator",
     "dbus_fast": "operator",
+    "apprise": "alerts",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "nicegui": "web",
 }
 
 

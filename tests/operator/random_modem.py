@@ -15,6 +15,7 @@ PIECES = (
     *(b"\r\n%s\r\n" % words for words in (b"+CPIN: READY", b"+CPIN: SIM PIN", b"+CPIN: SIM PUK", b"+CEER: 16")),
     *(b"\r\n%s\r\n" % words for words in (b'+CLIP: "5550123",129', b'+CLIP:"+88",145,"",,"x",0', b'+CLIP: "', b"+CLIP: 1,1")),
     *(b"\r\n%s\r\n" % words for words in (b"+CSQ:", b"+CREG:9", b"+CPIN:", b"+CSQ: 99999999999", b"+CREG: 0,,")),
+    *(b"\r\n> ", b"\r\n+CMGS: 12\r\n\r\nOK\r\n", b"\r\n+CMS ERROR: 331\r\n"),
     *(b"%d\r" % code for code in (0, 1, 2, 3, 4, 7, 10, 99)),
     b"AT+CSQ\r", b"ATZ\r", b"ATDT5550123\r", b"\r", b"\n", b"\0", b"+", b"\xff" * 40, b"CONN", b"OK", b"A" * 700,
 )  # fmt: skip
@@ -37,6 +38,8 @@ def act(dialogue: Dialogue, kind: int, now: float) -> list[ev.Event]:
             dialogue.answer(now)
         elif kind == 5:
             dialogue.ask("AT+CGSN", now)
+        elif kind == 6:
+            dialogue.send_sms("0001000B916407281553F800000AE8329BFD4697D9EC37", 22, now)
         else:
             dialogue.ask_signal(now)
     return []
@@ -48,6 +51,8 @@ def obliging(last: bytes) -> bytes:
         return b"\r\n+CPIN: SIM PIN\r\n\r\nOK\r\n"
     if b"CREG?" in last:
         return b"\r\n+CREG:002,001\r\n\r\nOK\r\n"
+    if b"CMGS=" in last:
+        return b"\r\n> "
     if b"CEER" in last:
         return b"\r\n+CEER: 16\r\n\r\nOK\r\n"
     return b"\r\nCONNECT 9600\r\n" if b"ATD" in last or b"ATA" in last else b"\r\nOK\r\n"

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import bundle_bank, bundle_check, bundle_generate, bundle_log, bundle_operate, bundle_simulate
+from farlink.cli import (
+    bundle_alert_test,
+    bundle_bank,
+    bundle_check,
+    bundle_generate,
+    bundle_log,
+    bundle_operate,
+    bundle_report,
+    bundle_serve,
+    bundle_simulate,
+    bundle_token,
+)
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
@@ -170,6 +181,11 @@ app.command(epilog=bundle_operate.HOLD_EXAMPLES)(bundle_operate.hold)
 app.command(epilog=bundle_operate.RELEASE_EXAMPLES)(bundle_operate.release)
 app.command(epilog=bundle_operate.REDIAL_EXAMPLES)(bundle_operate.redial)
 app.command(epilog=bundle_operate.INJECT_EXAMPLES)(bundle_operate.inject)
+app.command("alert-test", epilog=bundle_alert_test.EXAMPLES)(bundle_alert_test.alert_test)
+app.command(epilog=bundle_report.EXAMPLES)(bundle_report.report)
+app.command(epilog=bundle_serve.EXAMPLES)(bundle_serve.serve)
+app.command(epilog=bundle_serve.MONITORING_EXAMPLES)(bundle_serve.monitoring)
+app.add_typer(bundle_token.app, name="token")
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

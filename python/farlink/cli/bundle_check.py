@@ -58,7 +58,7 @@ def check(
             _refuse(config, checked, is_told=json)
         if install:
             _install(config, checked)
-        for missing in _missing_here(config, checked.bundle):
+        for missing in _missing_here(config, checked.bundle, has_urls=bool(checked.secrets.alert_urls)):
             note(f"note: {missing}")
 
 
@@ -97,7 +97,7 @@ def _write_json(config: Path, checked: Checked) -> None:
         "file": str(config),
         "mistakes": [asdict(one) for one in checked.mistakes],
         "bundle": None if checked.bundle is None else asdict(checked.bundle),
-        "notes": _missing_here(config, checked.bundle),
+        "notes": _missing_here(config, checked.bundle, has_urls=bool(checked.secrets.alert_urls)),
     }
     data(json_text.dumps(found, indent=1, default=str) + "\n")
 
@@ -119,9 +119,10 @@ def _install(config: Path, checked: Checked) -> None:
         note(f"written: {path}")
 
 
-def _missing_here(config: Path, bundle: Bundle | None) -> list[str]:
+def _missing_here(config: Path, bundle: Bundle | None, *, has_urls: bool) -> list[str]:
     """What this machine and this user lack: the file is right all the same."""
     import os
+    from importlib.util import find_spec
 
     from farlink.operator.backend.of_bundle import folder
     from farlink.operator.config.kinds import KINDS
@@ -135,5 +136,7 @@ def _missing_here(config: Path, bundle: Bundle | None) -> list[str]:
         found.append(Need(f"this user may not write the journal in {where}", "name another place with journal, or chown it"))
     if bundle.back_end == "pppd" and bundle.ppp_lines:
         found += needs_of(bundle, Pppd(folder(), profiles_folder=config.parent))
+    if has_urls and find_spec("apprise") is None:
+        found.append(Need("alerts go to URLs by Apprise, which is not installed", "pip install 'farlink[alerts]'"))
     of_lines = [f"{line.name}: {said}" for line in bundle.lines for said in KINDS[line.kind].notes(line)]
     return [str(one).replace(" FILE ", f" {config} ") for one in found] + of_lines

@@ -87,6 +87,8 @@ def up(config: File) -> None:
         bundle, secrets = load(config, needs_ports=False)
         for module, purpose in {extra for line in bundle.lines if (extra := KINDS[line.kind].extra)}:
             require(module, purpose)
+        if bundle.alerts.standby is not None:
+            require("serialx", "a stand-by line")
         begin = time.monotonic()
         with Teller() as teller:
 

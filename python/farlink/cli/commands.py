@@ -23,6 +23,7 @@ from farlink.cli import (
     send,
     trace,
     tune,
+    web,
 )
 from farlink.cli.interrupts import handler
 from farlink.cli.usage import Group
@@ -50,6 +51,7 @@ app.command(epilog=keys.PUBKEY)(keys.pubkey)
 app.command(epilog=keys.TRUST)(keys.trust)
 app.command()(schema.schema)
 app.command(epilog=dissector.EXAMPLES)(dissector.dissector)
+app.command(epilog=web.EXAMPLES)(web.web)
 app.add_typer(bundle.app, name="bundle")
 app.add_typer(code.app, name="code")
 app.add_typer(custody.app, name="custody")

@@ -15,6 +15,9 @@ from farlink.channels.calls.study import BUNDLE, Judged, Part, Study, Times
 from farlink.channels.calls.words import duration, durations
 from farlink.text_table import table
 
+FIT_HEAD = ("distribution", "mean", "95 %", "AIC", "chi-square, 15 bins", "equally probable", "Anderson-Darling")
+"""Columns of `fit_rows`."""
+
 _TIMES = {
     "up": "Up time of a call (calls that end on purpose are censored)",
     "airtime": "Time connected from drop to drop of a link",
@@ -47,6 +50,11 @@ def report(study: Study) -> str:
     if study.causes:
         blocks.append(_causes(study.causes))
     return "\n\n".join(blocks) + "\n"
+
+
+def fit_rows(times: Times) -> list[tuple[str, ...]]:
+    """A row for each fit, with the columns of `FIT_HEAD`; the best has a star."""
+    return [_fit_row(one, times) for one in times.judged]
 
 
 def _links(parts: Sequence[Part]) -> str:
@@ -99,8 +107,7 @@ def _times(part: Part, name: str, times: Times) -> str:
     lines = [f"{_TIMES[name]}: {part.name}, {sample.events} observed, {censored} censored"]
     if sample.note:
         lines.append(f"({sample.note})")
-    head = ("distribution", "mean", "95 %", "AIC", "chi-square, 15 bins", "equally probable", "Anderson-Darling")
-    lines.append(table(head, [_fit_row(one, times) for one in times.judged]))
+    lines.append(table(FIT_HEAD, fit_rows(times)))
     event = "a handover" if name == "handover" else "drops"
     lines += [text for one in times.judged if (text := _parameters(one.fit, event))]
     if times.accepted_means_s:

@@ -218,7 +218,10 @@ CAUSES: dict[str, Cause] = {
         _of_all("journal", "critical", "journal cannot be written", lambda view, _: view.journal_failure),
         _of_all("disk-low", "warning", "disk of the journal is nearly full", _free, hidden_by=("journal",)),
         _of_all("hook-failing", "warning", "hook fails", lambda view, _: view.hook_failure),
-        _of_all("delivery-failing", "warning", "alerts are not delivered", lambda view, _: view.delivery_failure),
+        _of_all(
+            *("delivery-failing", "warning", "alerts are not delivered", lambda view, _: view.delivery_failure),
+            hidden_by=("bundle-down",),
+        ),
     )
 }
 """Name -> cause."""

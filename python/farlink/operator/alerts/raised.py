@@ -5,7 +5,7 @@ Call `Alerts.observe` whenever a line has changed its state, and once a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -88,10 +88,21 @@ class Alerts:
         An alert that stays raised is told again so often; 0 for never.
     raised
         Those that an earlier operator has raised and not cleared.
+    clean
+        Takes secrets out of a cause: modems echo what they are sent.
     """
 
-    def __init__(self, *, after_s: float, clear_s: float, again_s: float = 0.0, raised: Iterable[Raised] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        after_s: float,
+        clear_s: float,
+        again_s: float = 0.0,
+        raised: Iterable[Raised] = (),
+        clean: Callable[[str], str] = str,
+    ) -> None:
         self._after_s, self._clear_s, self._again_s = after_s, clear_s, again_s
+        self._clean = clean
         self._raised: dict[Key, Raised] = {(one.alert, one.line): one for one in raised}
         # When what may become an alert was seen first.
         self._first_at: dict[Key, float] = {}
@@ -151,7 +162,7 @@ class Alerts:
         if not cause.cleared_by(view, line):
             raised.gone_at = None
             # What is told again says what is so now.
-            raised.cause = cause.raised_by(view, line)[:_MOST_WORDS] or raised.cause
+            raised.cause = self._clean(cause.raised_by(view, line))[:_MOST_WORDS] or raised.cause
             if self._again_s > 0 and now - raised.told_at >= self._again_s:
                 raised.told_at = now
                 return [Change("again", raised)]
@@ -162,7 +173,7 @@ class Alerts:
         return [Change("cleared", self._raised.pop(key))]
 
     def _may_raise(self, cause: Cause, key: Key, line: Row, view: View, now: float, unix_s: float) -> list[Change]:
-        words = cause.raised_by(view, line)[:_MOST_WORDS]
+        words = self._clean(cause.raised_by(view, line))[:_MOST_WORDS]
         if not words or any((name, key[1]) in self._raised for name in cause.hidden_by):
             self._first_at.pop(key, None)
             return []

@@ -43,6 +43,9 @@ _RING_LAPSE_S = 10.0
 _CALLER_LIMIT_S = 2.0
 _ANSWER_LIMIT_S = 90.0
 _NO_CARRIER = b"\r\nNO CARRIER\r\n"
+# Of a short message: satellites may have to be waited for.
+_SMS_LIMIT_S = 90.0
+_CTRL_Z, _ESC = b"\x1a", b"\x1b"
 _MOST_ANSWER_LINES = 64
 _MOST_QUEUE = 16
 
@@ -60,7 +63,7 @@ class State(Enum):
     FAILED = "failed"
 
 
-_Purpose = Literal["init", "pin?", "pin", "clip", "creg", "csq", "dial", "answer", "escape", "hang up", "cause", "ask"]
+_Purpose = Literal["init", "pin?", "pin", "clip", "creg", "csq", "dial", "answer", "escape", "hang up", "cause", "ask", "sms"]
 
 
 @dataclass
@@ -72,6 +75,8 @@ class _Command:
     tries: int = 1
     # What is written, if that is not the line.
     raw: bytes | None = None
+    # What is written once the modem asks for it with ">".
+    prompted: bytes = b""
     lines: list[str] = field(default_factory=list)
 
     @property
@@ -204,6 +209,22 @@ class Dialogue:
         self._queue.append(_Command(command, "ask", self._profile.command_limit_s if limit_s is None else limit_s))
         self._next(now)
 
+    def send_sms(self, pdu: str, length: int, now: float) -> None:
+        """Send a short message. Ends in `SmsSent`.
+
+        Parameters
+        ----------
+        pdu, length
+            Its SMS-SUBMIT in hexadecimal, and the length of that in octets (3GPP TS 27.005, section 3.5.1).
+        """
+        self._expect(State.READY)
+        if not re.fullmatch(r"[0-9A-F]{2,360}", pdu):
+            raise ArgumentError(f"{pdu[:20]!r} is no short message", "give it in hexadecimal")
+        self._room()
+        self._queue.append(_Command("AT+CMGF=0", "sms", self._profile.command_limit_s))
+        self._queue.append(_Command(f"AT+CMGS={length}", "sms", _SMS_LIMIT_S, prompted=pdu.encode("ascii") + _CTRL_Z))
+        self._next(now)
+
     def dial(self, number: str, now: float) -> list[ev.Event]:
         """Dial a number. Ends in `Connected` or `DialFailed`."""
         self._expect(State.READY)
@@ -261,10 +282,18 @@ class Dialogue:
                 # What comes back of a PIN may be damaged, so that it cannot be recognised and hidden.
                 self._tail.add(bytes((byte,)))
             line = self._lines.take(byte)
+            self._answer_prompt()
             if line is not None:
                 found += self._take_line(line, now)
                 self._swallows_lf = byte == 0x0D
         return found
+
+    def _answer_prompt(self) -> None:
+        command = self._current
+        if command is not None and command.prompted and self._lines.pending.strip() == b">":
+            self._output += command.prompted
+            command.prompted = b""
+            self._lines.clear()
 
     def _take_data(self, data: bytes, now: float) -> list[ev.Event]:
         if self._swallows_lf and data[:1] == b"\n":
@@ -414,7 +443,17 @@ class Dialogue:
             case "ask":
                 lines = tuple(self._clean(line) for line in command.lines)
                 return [ev.Answered(command.text, final.text, lines)]
+            case "sms":
+                return self._sms_step(is_ok=is_ok, result=final.text)
         return []
+
+    def _sms_step(self, *, is_ok: bool, result: str) -> list[ev.Event]:
+        """The mode is set, or the message has gone, or neither can be."""
+        is_last = not any(one.purpose == "sms" for one in self._queue)
+        if is_ok and not is_last:
+            return []
+        self._queue = deque(one for one in self._queue if one.purpose != "sms")
+        return [ev.SmsSent(is_ok, self._clean(result))]
 
     def _started(self) -> list[ev.Event]:
         """Ready, once the last line of the start has been answered."""
@@ -498,6 +537,10 @@ class Dialogue:
         elif command.purpose == "hang up":
             self._state = State.READY
             found = [ev.HungUp(is_confirmed=False)]
+        elif command.purpose == "sms":
+            # A modem that still waits for the text takes all for it.
+            self._output += _ESC
+            found = self._sms_step(is_ok=False, result="time limit")
         elif command.purpose == "ask":
             found = [ev.Answered(command.text, "time limit", tuple(self._clean(line) for line in command.lines))]
         self._next(now)

@@ -125,6 +125,14 @@ class Answered:
 
 
 @dataclass(frozen=True)
+class SmsSent:
+    """What came of a short message: whether the network has it, and the modem's words."""
+
+    is_sent: bool
+    result: str
+
+
+@dataclass(frozen=True)
 class Unknown:
     """A line that belongs to nothing."""
 
@@ -149,5 +157,6 @@ Event = (
     | DropDtr
     | HungUp
     | Answered
+    | SmsSent
     | Unknown
 )

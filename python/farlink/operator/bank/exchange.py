@@ -15,6 +15,7 @@ from farlink.operator.bank.modem import Modem, Phase
 from farlink.operator.bank.pace import Pace
 
 _RING_EVERY_S = 4.0
+_MOST_MESSAGES = 1000
 
 
 @dataclass(eq=False)
@@ -61,6 +62,11 @@ class Exchange:
         The bank.
     tell
         Gets each thing that happens, as a text with the modem's name; by default nobody.
+
+    Attributes
+    ----------
+    messages
+        The last 1000 short messages: names of sender and receiver, or the number that no modem has, and the text.
     """
 
     def __init__(self, config: BankConfig, tell: Callable[[float, str], None] | None = None) -> None:
@@ -77,6 +83,7 @@ class Exchange:
         self._calls: list[_Call] = []
         self._script: deque[Scripted] = deque(config.events)
         self._lost: set[str] = set()
+        self.messages: list[tuple[str, str, str]] = []
 
     def typed(self, modem: Modem, data: bytes, now: float) -> None:
         """Take bytes of a modem's terminal; no more than `room` while a call is up, or the rest is lost."""
@@ -165,6 +172,9 @@ class Exchange:
             self._hang_up(modem, now)
             if modem.dials is not None or modem.answers:
                 modem.phase = phase  # a line ended one call and began the next
+        for number, text in modem.sent_sms:
+            self._deliver(modem, number, text, now)
+        modem.sent_sms.clear()
         if modem.dials is not None:
             number, modem.dials = modem.dials, None
             self._dial(modem, number, now)
@@ -176,9 +186,19 @@ class Exchange:
             else:
                 self._answer(attempt, now)
 
-    def _dial(self, caller: Modem, number: str, now: float) -> None:
+    def _deliver(self, sender: Modem, number: str, text: str, now: float) -> None:
+        """A short message is on its way; whether anybody has the number, its sender is not told."""
+        receiver = self._called(number)
+        self.messages.append((sender.name, receiver.name if receiver else number, text))
+        del self.messages[:-_MOST_MESSAGES]
+        self._tell(now, f"{sender.name} sends a short message to {receiver.name if receiver else number}: {text}")
+
+    def _called(self, number: str) -> Modem | None:
         # The prefix of international calls, 00, is no part of a number.
-        called = self._by_number.get(number) or self._by_number.get(number.lstrip("+").removeprefix("00"))
+        return self._by_number.get(number) or self._by_number.get(number.lstrip("+").removeprefix("00"))
+
+    def _dial(self, caller: Modem, number: str, now: float) -> None:
+        called = self._called(number)
         self._tell(now, f"{caller.name} dials {called.name if called else number}")
         set_up_at = now + self._config.set_up_s
         if called is None:

@@ -6,15 +6,20 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
+from farlink.operator.at import pdu
 from farlink.operator.at.profiles import SCALES, Profile
 from farlink.operator.at.results import shown
 
-MOST_LINE_BYTES = 256
+# A short message has 350 characters.
+MOST_LINE_BYTES = 400
 _GUARD_S = 1.0
 _BASIC = re.compile(r"([&\\%]?[A-Z])(\d*)")
 _REGISTER = re.compile(r"S(\d{1,3})(?:=(\d{1,3})|\?)")
 _EXTENDED = re.compile(r"\+[A-Z]+[^;]*")
 _MOST_COMMANDS = 64
+_CTRL_Z, _ESC = 0x1A, 0x1B
+# Of 3GPP TS 27.005, section 3.2.5.
+_INVALID_PDU, _NO_NETWORK = 304, 331
 
 
 class Phase(Enum):
@@ -73,6 +78,8 @@ class Modem:
     hangs_up: bool = False
     output: bytearray = field(default_factory=bytearray)
     pin_tries_left: int = 3
+    # Short messages that it has sent: number and text. The exchange takes them.
+    sent_sms: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.signal < 0:
@@ -82,6 +89,9 @@ class Modem:
         self._last_at = -_GUARD_S
         self._pluses = 0
         self._escape_at: float | None = None
+        # Length of the short message whose text is awaited.
+        self._sms_octets: int | None = None
+        self._sms_number = 0
         self._defaults()
 
     def _defaults(self) -> None:
@@ -124,6 +134,7 @@ class Modem:
         """Hang up, and forget what is typed of a line."""
         self.hangs_up, self.dials, self.answers = True, None, False
         self._line.clear()
+        self._sms_octets = None
 
     def result(self, words: str) -> None:
         """Send a result, in the form and at the level that was asked for."""
@@ -161,7 +172,9 @@ class Modem:
     def _take(self, byte: int) -> None:
         if self._echoes and not self.is_silent:
             self.output.append(byte)
-        if byte == 0x0D:
+        if self._sms_octets is not None and byte in (_CTRL_Z, _ESC):
+            self._end_sms(self._sms_octets, is_sent=byte == _CTRL_Z)
+        elif byte == 0x0D and self._sms_octets is None:
             line = self._line.decode("latin-1").strip()
             is_long = len(self._line) > MOST_LINE_BYTES
             self._line.clear()
@@ -196,6 +209,8 @@ class Modem:
                     return
             if found is None or not is_known:
                 self.result("ERROR")
+                return
+            if self._sms_octets is not None:
                 return
             commands = commands[found.end() :].removeprefix(";")
         self.result("OK")
@@ -268,13 +283,47 @@ class Modem:
                 self.say(f"+CEER: {self.cause}")
             case "+CGSN" | "+GSN":
                 self.say(f"{int(re.sub('[^0-9]', '', self.number) or 0) % 10**15:015}")
+            case "+CMGF=0" if profile.sends_sms:
+                pass
             case "+CLIP=0" | "+CLIP=1" if profile.names_callers:
                 self._names_callers = command.endswith("1")
             case _ if command.startswith("+CPIN=") and profile.has_sim:
                 return self._try_pin(command.removeprefix("+CPIN=").strip('"'))
+            case _ if command.startswith("+CMGS=") and profile.sends_sms:
+                # The result comes behind the text, so that it is the last command of its line.
+                octets = command.removeprefix("+CMGS=")
+                return octets.isascii() and octets.isdigit() and len(octets) <= 3 and self._begin_sms(int(octets))
             case _:
                 return command.split("=")[0] in ("+CBST", "+CR", "+CREG", "+CMEE", "+CGDCONT") and "=" in command
         return True
+
+    def _begin_sms(self, octets: int) -> bool:
+        if self._is_locked:
+            return False
+        self._sms_octets = octets
+        if not self.is_silent:
+            self.output += b"\r\n> "
+        return True
+
+    def _end_sms(self, octets: int, *, is_sent: bool) -> None:
+        """The text of a short message is there, or given up (3GPP TS 27.005, section 3.5.1)."""
+        typed, self._sms_octets = self._line.decode("latin-1").strip(), None
+        self._line.clear()
+        if not is_sent:
+            self.result("OK")
+            return
+        try:
+            message = pdu.read_submitted(typed, octets)
+        except (ValueError, IndexError):
+            self.say(f"+CMS ERROR: {_INVALID_PDU}")
+            return
+        if self.signal <= 0:
+            self.say(f"+CMS ERROR: {_NO_NETWORK}")
+            return
+        self.sent_sms.append(message)
+        self._sms_number += 1
+        self.say(f"+CMGS: {self._sms_number}")
+        self.result("OK")
 
     def _try_pin(self, pin: str) -> bool:
         if not self._is_locked or self.pin_tries_left == 0:

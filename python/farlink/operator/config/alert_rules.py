@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from farlink.errors import OperatorError
-from farlink.operator.at import profiles
 from farlink.operator.config.alerts import STANDBY, AlertRules, Standby
 from farlink.operator.config.broken import Broken
+from farlink.operator.config.kinds.at import At, profile_of
+from farlink.operator.config.kinds.kind import Row
+from farlink.operator.tables import Key, name_of, number, whole
 from farlink.untrusted import printable
 
 _WHERE = ("alerts", "standby")
+
+STANDBY_KEYS: Mapping[str, Key] = {
+    "way": name_of(("sms", "call")),
+    **{key: At.keys[key] for key in ("port", "profile", "rate_bps")},
+    "number": replace(At.keys["number"], is_needed=True),
+    "after_s": number(0, 604800),
+    "most_per_day": whole(1, 1000),
+}
 
 
 def read(table: Mapping[str, Any], standby: Mapping[str, Any] | None, folder: Path) -> AlertRules:
@@ -23,6 +33,14 @@ def read(table: Mapping[str, Any], standby: Mapping[str, Any] | None, folder: Pa
     urls_from = folder / table["urls_from"] if "urls_from" in table else None
     is_whole = standby is not None and {"port", "profile", "number"} <= standby.keys()
     return AlertRules(**plain, urls_from=urls_from, standby=Standby(**standby) if standby is not None and is_whole else None)
+
+
+class _StandbyRow(Row):
+    """The table ``[alerts.standby]``, which is looked through as one of a line of kind ``at``."""
+
+    def broken(self, key: str, message: str, remedy: str) -> Broken:
+        """A rule that a value breaks."""
+        return Broken((*_WHERE, key), f"alerts.standby.{key}: {message}", remedy)
 
 
 def of_alerts(
@@ -59,35 +77,19 @@ def of_alerts(
     if standby.way == "call" and not has_urls:
         message = "alerts.standby.way: a call carries messages to URLs, and there is none"
         yield Broken((*_WHERE, "way"), message, 'give urls_from, or way = "sms"', _WHERE)
+    row = {"port": standby.port, "profile": standby.profile, "number": standby.number}
+    yield from At().rules(_StandbyRow(0, row, row, folder, needs_ports))
     yield from _of_modem(standby, folder)
-    if needs_ports:
-        yield from _of_port(standby.port)
 
 
 def _of_modem(standby: Standby, folder: Path) -> Iterator[Broken]:
-    name = standby.profile
     try:
-        profile = profiles.load(str(folder / name) if name.endswith(".toml") else name)
-    except OperatorError as error:
-        yield Broken((*_WHERE, "profile"), f"alerts.standby.profile: {error.message}", error.remedy)
-        return
+        profile = profile_of(standby.profile, folder)
+    except OperatorError:
+        return  # said already
     if standby.way == "sms" and not profile.sends_sms:
         message = f"alerts.standby.profile: a {profile.title} sends no short messages"
         yield Broken((*_WHERE, "profile"), message, 'give way = "call", or a profile with sends_sms = true')
     if standby.way == "sms" and set(standby.number.removeprefix("+")) - set("0123456789"):
         message = f"alerts.standby.number: {standby.number} is no number of a telephone"
         yield Broken((*_WHERE, "number"), message, "give digits, which may begin with +")
-
-
-def _of_port(port: str) -> Iterator[Broken]:
-    shown = f"alerts.standby.port: {printable(port, 80)}"
-    try:
-        mode = os.stat(port).st_mode  # noqa: PTH116 (as in `rules`)
-    except OSError as error:
-        remedy = "plug the modem in, and look into /dev/serial/by-id"
-        yield Broken((*_WHERE, "port"), f"{shown}: {(error.strerror or 'not there').lower()}", remedy)
-        return
-    if not stat.S_ISCHR(mode):
-        yield Broken((*_WHERE, "port"), f"{shown}: not a device", "name the tty of the modem")
-    elif not os.access(port, os.R_OK | os.W_OK):
-        yield Broken((*_WHERE, "port"), f"{shown}: may not be read and written", "join the group of the device")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from farlink.operator.tables import Key, name_of, number, text, whole
+from farlink.operator.tables import Key, name_of, number, text
 
 SEVERITIES = ("info", "warning", "critical")
 
@@ -72,15 +72,6 @@ class AlertRules:
     standby: Standby | None = None
 
 
-def _is_port(value: str) -> bool:
-    return 1 < len(value) <= 255 and value.isprintable() and value.startswith("/") and not set(value) & set("\"'\\# ")
-
-
-def _is_number(value: str) -> bool:
-    digits = value.removeprefix("+")
-    return 2 <= len(digits) <= 31 and not set(digits) - set("0123456789*#")
-
-
 KEYS: Mapping[str, Key] = {
     "urls_from": text(lambda value: 0 < len(value) <= 255 and value.isprintable(), "a path"),
     "after_s": number(0, 604800),
@@ -89,13 +80,4 @@ KEYS: Mapping[str, Key] = {
     "severity": name_of(SEVERITIES),
     "free_bytes": number(0, 1e15),
     "standby": Key(lambda value: isinstance(value, dict), "a table"),
-}
-STANDBY_KEYS: Mapping[str, Key] = {
-    "way": name_of(("sms", "call")),
-    "port": text(_is_port, "the path of a tty", is_needed=True),
-    "profile": text(bool, "the name of a profile, or a file NAME.toml", is_needed=True),
-    "number": text(_is_number, "a number of digits, * and #, which may begin with +", is_needed=True),
-    "after_s": number(0, 604800),
-    "most_per_day": whole(1, 1000),
-    "rate_bps": number(300, 4e6),
 }

@@ -204,7 +204,7 @@ class _Check:
         given = self._valid(top.get("alerts", {}), alert_keys.KEYS, ("alerts",))
         standby = None
         if "standby" in given:
-            standby = self._valid(given["standby"], alert_keys.STANDBY_KEYS, ("alerts", "standby"))
+            standby = self._valid(given["standby"], alert_rules.STANDBY_KEYS, ("alerts", "standby"))
         folder = self._path.parent
         alerts = alert_rules.read(given, standby, folder)
         has_urls = bool(secrets.alert_urls)

@@ -47,6 +47,12 @@ class Secrets:
         given = (self.password, *self.pins.values(), *self.alert_urls.values(), *self.apn_passwords.values())
         return tuple(text for text in given if text)
 
+    def hidden(self, text: str) -> str:
+        """A text without the secrets that may be in it."""
+        for secret in sorted(self.texts(), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return printable(text)
+
 
 def read(path: Path, lines: Iterable[str]) -> tuple[Secrets, list[Mistake]]:
     """The secrets of a file, and what is wrong with it.

@@ -21,6 +21,10 @@ _ANSWER_S = 60.0
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
+class UnreachableError(OperatorError):
+    """The operator does not run, does not answer, or is another user's."""
+
+
 def socket_of(journal: Path) -> Path:
     """The socket of the operator that writes a journal."""
     return journal.with_name(f"{journal.name}.sock")
@@ -56,7 +60,7 @@ class Server:
             self._path.unlink(missing_ok=True)
             before = os.umask(0o177)
             try:
-                with _short(self._path) as name:
+                with short_name(self._path) as name:
                     listener.bind(name)
             finally:
                 os.umask(before)
@@ -103,7 +107,7 @@ class Server:
             return {"error": f"internal error of the operator: {error!r}", "remedy": "please report it"}
 
 
-def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any]:
+def ask(journal: Path, request: dict[str, Any], *, bundle: str, within_s: float = _ANSWER_S) -> dict[str, Any]:
     """Ask the operator of a bundle.
 
     Parameters
@@ -114,40 +118,46 @@ def ask(journal: Path, request: dict[str, Any], *, bundle: str) -> dict[str, Any
         What it is to do.
     bundle
         Name of the bundle, for messages.
+    within_s
+        How long each part of the answer may take, in s.
 
     Raises
     ------
+    UnreachableError
+        If no operator answers.
     OperatorError
-        If no operator runs, or it refuses.
+        If it refuses.
     """
     path = socket_of(journal)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.settimeout(_ANSWER_S)
+        asking.settimeout(within_s)
         try:
-            with _short(path) as name:
+            with short_name(path) as name:
                 asking.connect(name)
             asking.sendall(json.dumps(request).encode() + b"\n")
             said = b""
             while not said.endswith(b"\n") and (data := asking.recv(_MOST_REQUEST_BYTES)):
                 said += data
         except PermissionError as error:
-            raise OperatorError(f"the operator of bundle {bundle} is another user's", "ask as its user") from error
+            raise UnreachableError(f"the operator of bundle {bundle} is another user's", "ask as its user") from error
         except (FileNotFoundError, ConnectionRefusedError) as error:
             message = f"no operator of bundle {bundle} is running ({path})"
-            raise OperatorError(message, "start it: farlink bundle up FILE") from error
+            raise UnreachableError(message, "start it: farlink bundle up FILE") from error
         except OSError as error:
-            raise OperatorError(f"the operator of bundle {bundle} does not answer: {error}", "look at what it says") from error
+            raise UnreachableError(
+                f"the operator of bundle {bundle} does not answer: {error}", "look at what it says"
+            ) from error
     try:
         answer = json.loads(said)
     except ValueError as error:
-        raise OperatorError(f"the operator of bundle {bundle} ended while it answered", "look at what it says") from error
+        raise UnreachableError(f"the operator of bundle {bundle} ended while it answered", "look at what it says") from error
     if "error" in answer:
         raise OperatorError(answer["error"], answer["remedy"])
     return dict(answer["answer"])
 
 
 @contextmanager
-def _short(path: Path) -> Iterator[str]:
+def short_name(path: Path) -> Iterator[str]:
     """A name of a socket that is short enough for one (107 bytes), however long its folder's is."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -99,7 +99,16 @@ class Operator:
             parts = Parts(bundle, folder, back_end, self._reported, self._pins, pin, password)
             self._lines[line.name] = KINDS[line.kind].make(line, parts)
         self._hooks = Hooks(bundle.hook)
-        self._alerting = Alerting(bundle, journal.raised_alerts(), recorder=self._recorder, hooks=self._hooks, tell=self._tell)
+        self._alerting = Alerting(
+            bundle,
+            journal.raised_alerts(),
+            secrets=secrets,
+            pins=self._pins,
+            folder=folder,
+            recorder=self._recorder,
+            hooks=self._hooks,
+            tell=self._tell,
+        )
         # Lines whose signal decides whether they are dialled, and is not known yet.
         self._unknown = {
             line.name for line in bundle.lines if line.role == "dial" and self._traits[line.name].most_signal is not None
@@ -148,6 +157,7 @@ class Operator:
                 task.cancel()
             await asyncio.gather(*running, *self._tasks, return_exceptions=True)
             await self._back_end.tear_down()
+            await self._alerting.close()
             self._recorder.finish()
             self._keep_history()
             self._recorder.retry(_LAST_S)
@@ -416,7 +426,7 @@ class Operator:
                 "left_out": self._recorder.left_out,
             },
             "alerts": self._alerting.status(),
-            "alerting": {"fault": self._alerting.fault},
+            "delivery": self._alerting.delivery(),
             "hooks": {"failures": self._hooks.failures, "left_out": self._hooks.left_out},
             "lines": lines,
         }

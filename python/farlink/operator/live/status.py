@@ -94,17 +94,32 @@ def details(status: Mapping[str, Any]) -> list[str]:
     return [f"{one['line']}: {printable(one['details'], 400)}" for one in status["lines"] if one.get("details")]
 
 
+def alerts(status: Mapping[str, Any]) -> list[str]:
+    """The alerts that are raised, a line each, the worst first.
+
+    Examples
+    --------
+    >>> raised = {"severity": "critical", "words": "bundle is down: kansas: BUSY", "for_s": 125.0}
+    >>> alerts({"alerts": [raised]})
+    ['critical, for 2 min 05 s: bundle is down: kansas: BUSY']
+    """
+    raised = sorted(status.get("alerts", ()), key=lambda one: one["severity"] != "critical")
+    found = [f"{one['severity']}, for {duration(one['for_s'])}: {printable(one['words'], 120)}" for one in raised]
+    failing = [one for one in status.get("delivery", {}).get("routes", ()) if one["failures"]]
+    return found + [f"{one['waiting']} messages wait for {one['route']}: {one['why']}" for one in failing]
+
+
 def shown(status: Mapping[str, Any]) -> str:
     """The state as text."""
     from farlink.text_table import table
 
-    below = [text for text in ("* primary line", costs(status), *details(status)) if text]
+    below = [text for text in ("* primary line", costs(status), *alerts(status), *details(status)) if text]
     return "\n".join([title(status), table(HEAD, rows(status)), *below, ""])
 
 
 def _below(status: Mapping[str, Any]) -> str:
     words = "* primary line. Ctrl-C ends this view, not the operator."
-    return "\n".join(text for text in (costs(status), *details(status), words) if text)
+    return "\n".join(text for text in (costs(status), *alerts(status), *details(status), words) if text)
 
 
 def live(status: Mapping[str, Any]) -> RenderableType:

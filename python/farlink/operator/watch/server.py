@@ -1,0 +1,133 @@
+"""The process that serves the API: uvicorn on one socket, until a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+
+import uvicorn
+
+from farlink.operator.live.systemd import notify
+from farlink.operator.watch.api import application
+from farlink.operator.watch.gate import Gate, Policy
+from farlink.operator.watch.listen import Place
+from farlink.operator.watch.source import Source
+from farlink.operator.watch.tokens import Tokens, file_of
+from farlink.untrusted import printable
+
+# Of one request line with its headers.
+_MOST_HEAD_BYTES = 16_384
+_MOST_CONNECTIONS = 100
+_KEEP_ALIVE_S = 10
+_END_S = 3
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def policy_of(place: Place, hosts: Sequence[str] = (), *, allow_changes: bool = False) -> Policy:
+    """Who may ask for what at a place.
+
+    Parameters
+    ----------
+    place
+        Where the API listens.
+    hosts
+        More names of it, such as that of a proxy.
+    allow_changes
+        Whether orders are taken.
+
+    Notes
+    -----
+    A Unix socket is its user's own, who may read the journal anyway. Every user of this machine reaches its loopback: there
+    metrics are open, and the rest needs a token.
+    """
+    named = {host.lower() for host in hosts}
+    is_local = place.path is not None
+    own = set() if is_local else {place.host, *(() if place.is_remote else _LOOPBACK)}
+    return Policy(
+        hosts=frozenset(named) if is_local else frozenset(own | named),
+        is_any_host_right=is_local,
+        needs_token_to_read=not is_local,
+        needs_token_for_metrics=place.is_remote,
+        allow_changes=allow_changes,
+    )
+
+
+def serve(sources: Sequence[Source], policy: Policy, listener: socket.socket, tell: Callable[[str], None]) -> None:
+    """Serve the API until SIGTERM, SIGINT or SIGHUP.
+
+    Parameters
+    ----------
+    sources
+        The bundles.
+    policy
+        Who may ask for what.
+    listener
+        A socket that listens; it is closed at the end.
+    tell
+        Gets what happens, in words.
+    """
+    tokens = {source.bundle.name: Tokens(file_of(source.bundle.journal)) for source in sources}
+    gate = Gate(application(sources, policy), policy, tokens, tell)
+    logging.getLogger("uvicorn.error").addHandler(_Told(tell))
+    config = uvicorn.Config(
+        gate,
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_END_S,
+        h11_max_incomplete_event_size=_MOST_HEAD_BYTES,
+    )
+    with listener:
+        asyncio.run(_until_signal(_Server(config), listener))
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to `_until_signal`: uvicorn would raise them again at the end."""
+        yield
+
+
+class _Told(logging.Handler):
+    """What uvicorn warns of, without tracebacks: their values may hold what a client has sent."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        place = ""
+        if error is not None and error.__traceback__ is not None:
+            at = error.__traceback__
+            while at.tb_next is not None:
+                at = at.tb_next
+            place = f": {type(error).__name__} at {at.tb_frame.f_code.co_filename}, line {at.tb_lineno}"
+        self._tell(printable(record.getMessage().split("\n", 1)[0] + place, 500))
+
+
+async def _until_signal(server: uvicorn.Server, listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with contextlib.suppress(RuntimeError, ValueError):  # not in the main thread
+            loop.add_signal_handler(number, end)
+    notify("READY=1")
+    await server.serve([listener])
+    notify("STOPPING=1")

@@ -1,0 +1,99 @@
+"""A bundle as it is watched: what its operator says, asked for at most once a second, and its journal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from farlink.errors import FarlinkError
+from farlink.operator.config.bundle import Bundle
+from farlink.operator.journal.rows import Connection, Transition
+from farlink.operator.journal.view import View
+from farlink.operator.live.control import UnreachableError, ask
+
+# Several who look at the same time, look at the same state.
+_FRESH_S = 1.0
+_ANSWER_S = 5.0
+_HIDDEN = "***"
+# Where the words of modems and networks stand, which echo what they are sent.
+_FREE_TEXTS = ("cause", "words", "modem_failure", "failure", "reason_words")
+
+
+class Source:
+    """A bundle that is watched. Safe to use from several threads.
+
+    Parameters
+    ----------
+    bundle
+        The bundle.
+    secrets
+        Texts that no answer may have.
+    """
+
+    def __init__(self, bundle: Bundle, secrets: Iterable[str] = ()) -> None:
+        self.bundle = bundle
+        self.journal = View(bundle.journal)
+        self._secrets = tuple(secrets)
+        self._lock = threading.Lock()
+        self._asked_at = float("-inf")
+        self._answer: dict[str, Any] | UnreachableError = {}
+
+    def status(self) -> dict[str, Any]:
+        """What the operator says of itself, at most a second old.
+
+        Raises
+        ------
+        UnreachableError
+            If no operator answers.
+        """
+        with self._lock:
+            if time.monotonic() - self._asked_at >= _FRESH_S:
+                try:
+                    self._answer = self.ask({"do": "status"})
+                except UnreachableError as error:
+                    self._answer = error
+                self._asked_at = time.monotonic()
+            if isinstance(self._answer, UnreachableError):
+                raise UnreachableError(self._answer.message, self._answer.remedy)
+            return self._answer
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the operator.
+
+        Raises
+        ------
+        UnreachableError
+            If no operator answers.
+        OperatorError
+            If it refuses.
+        """
+        answer = ask(self.bundle.journal, dict(request), bundle=self.bundle.name, within_s=_ANSWER_S)
+        hidden: dict[str, Any] = self._without_secrets(answer)
+        return hidden
+
+    def changed(self) -> None:
+        """Ask anew the next time: something was ordered."""
+        with self._lock:
+            self._asked_at = float("-inf")
+
+    def lasts_s(self, connection: Connection, transitions: Sequence[Transition]) -> float:
+        """How long a connection has lasted since its last transition, in s; 0 if it does not last, or no operator answers."""
+        if connection.end_s is not None or not transitions:
+            return 0.0
+        try:
+            is_it = self.status().get("connection") == connection.number
+        except FarlinkError:
+            return 0.0
+        return max(0.0, time.time() - transitions[-1].time_s) if is_it else 0.0
+
+    def _without_secrets(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: self._without_secrets(one, name) for name, one in value.items()}
+        if isinstance(value, list):
+            return [self._without_secrets(one, key) for one in value]
+        if isinstance(value, str) and key in _FREE_TEXTS:
+            for secret in self._secrets:
+                value = value.replace(secret, _HIDDEN)
+        return value

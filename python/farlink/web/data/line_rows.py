@@ -1,0 +1,154 @@
+"""What the dashboard says of each line, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from farlink import units
+from farlink.channels.calls.fits import mean_at_least_s
+from farlink.operator.live.status import HEAD, duration, rows
+from farlink.untrusted import printable
+from farlink.web.data.bundles import View
+from farlink.web.data.calls import Calls, Span, drops, mean_up, throughput_bps, up_times
+
+STATE_WORDS = {
+    "connected": "connected",
+    "silent": "silent",
+    "connecting": "connecting",
+    "waiting": "waiting",
+    "dropped": "dropped",
+    "failed": "failed",
+    "blocked": "blocked",
+    "held": "held",
+    "ended": "ended",
+    "unknown": "unknown",
+}
+"""States that have a sign of their own."""
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """A line, each part in words.
+
+    Attributes
+    ----------
+    name, state
+        Of the line; the state is ``unknown`` while the operator is away.
+    is_primary
+        Whether it is the primary line.
+    since, why, until
+        How long it is in this state, why, and what ends that.
+    signal, attempt, airtime
+        As the operator tells them.
+    drops, mean_up
+        Of the calls that the journal has of the last 30 days.
+    throughput
+        Of the call now, or of past calls.
+    """
+
+    name: str
+    state: str
+    is_primary: bool
+    since: str
+    why: str
+    until: str
+    signal: str
+    attempt: str
+    airtime: str
+    drops: str
+    mean_up: str
+    throughput: str
+
+
+def line_rows(view: View, calls: Calls | None) -> list[LineRow]:
+    """A row for each line of a bundle.
+
+    Parameters
+    ----------
+    view
+        What is known of the bundle.
+    calls
+        What its journal says; None if it cannot be read.
+    """
+    if view.status is None:
+        return [_of_away(name, calls) for name in view.lines]
+    return [_row(one, row, view, calls) for one, row in zip(view.status["lines"], rows(view.status), strict=True)]
+
+
+def _of_away(name: str, calls: Calls | None) -> LineRow:
+    return LineRow(name, "unknown", False, "-", "the operator is away", "-", "-", "-", "-", *_of_calls(calls, name), "-")
+
+
+def _row(one: Mapping[str, Any], row: tuple[str, ...], view: View, calls: Calls | None) -> LineRow:
+    said = dict(zip(HEAD, row, strict=True))
+    name = str(one["line"])
+    most = one.get("most_signal")
+    signal = said["signal"] if most is None or said["signal"] == "-" else f"{said['signal']} of {most}"
+    return LineRow(
+        name=name,
+        state=str(one["state"]),
+        is_primary=bool(one.get("is_primary")),
+        since=said["for"],
+        why=said["why"] or "-",
+        until=said["until"] or "-",
+        signal=signal,
+        attempt=said["attempt"],
+        airtime=said["airtime today"],
+        drops=_of_calls(calls, name)[0],
+        mean_up=_of_calls(calls, name)[1],
+        throughput=_throughput(view, calls, name),
+    )
+
+
+def _of_calls(calls: Calls | None, name: str) -> tuple[str, str]:
+    if calls is None:
+        return "-", "-"
+    return f"{drops(calls.of(name))}", mean_words(calls.of(name))
+
+
+def mean_words(spans: list[Span]) -> str:
+    """The mean up time of calls with its interval, or what is known of it.
+
+    Examples
+    --------
+    >>> mean_words([])
+    'no call yet'
+    """
+    sample = up_times(spans)
+    if not sample.times_s.size:
+        return "no call yet"
+    found = mean_up(spans)
+    if not found.is_fitted:
+        least = duration(mean_at_least_s(sample.exposure_s)) if not sample.events else ""
+        return f"above {least} (95 %)" if least else f"{duration(sample.exposure_s / sample.events)} (1 drop: no interval)"
+    low_s, high_s = found.mean_ci_s
+    return f"{duration(found.mean_s)} ({duration(low_s)} to {duration(high_s)})"
+
+
+def _throughput(view: View, calls: Calls | None, name: str) -> str:
+    if name in view.rates_bps:
+        return f"{rate_words(view.rates_bps[name])} now"
+    mean_bps = None if calls is None else throughput_bps(calls.of(name))
+    return "not counted" if mean_bps is None else f"{rate_words(mean_bps)} on average"
+
+
+def rate_words(rate_bps: float) -> str:
+    """A bit rate that people read.
+
+    Examples
+    --------
+    >>> rate_words(2400.0), rate_words(0.0)
+    ('2.4 kbit/s', '0 bit/s')
+    """
+    return units.show(float(f"{rate_bps:.3g}"), "rate_bps")
+
+
+def alert_words(one: Mapping[str, Any]) -> str:
+    """An alert that is raised, as a sentence."""
+    said = printable(one.get("words") or one.get("alert") or "an alert", 300)
+    for_s = one.get("for_s")
+    since = f", for {duration(float(for_s))}" if isinstance(for_s, int | float) else ""
+    cause = printable(one.get("cause") or "", 200)
+    return f"{said}{since}" + (f" ({cause})" if cause and cause not in said else "")
