@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 
 from farlink.operator.config import check, load
 from farlink.operator.config.kinds import KINDS, traits_of
 from farlink.operator.config.modem_manager import ModemManagerSettings
+from tests.conftest import ROOT
 from tests.operator.modem_manager.world import Control, needs_mock, service_in
 
 LINE = """name = "ship"
@@ -131,6 +133,18 @@ def test_modems_that_are_there_are_named(bundle, tmp_path):
             assert "ModemManager does not answer" in mistake.message
 
         asyncio.run(act())
+
+
+def test_the_guide_names_every_key_and_its_file_is_right(tmp_path):
+    guide = (ROOT / "docs" / "guides" / "bundle-lines.md").read_text(encoding="utf-8")
+    part = guide.partition("## `modemmanager`")[2]
+    for key in KINDS["modemmanager"].keys.keys() - {"pin", "password"}:
+        assert f"`{key}`" in part, key
+    for name, text in re.findall(r"^```toml\n# (\w+\.toml)\n(.*?)^```$", part, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
+
+    assert not check(tmp_path / "bundle.toml", needs_ports=False).mistakes
 
 
 def test_a_missing_dbus_fast_is_said_with_its_remedy(bundle, monkeypatch):
