@@ -67,6 +67,12 @@ MISTAKES = {
     "a tty": (('"dev-1"', '"dev-1"\nport = "/dev/ttyUSB0"'), (8, 1), ["line[0].port", "no such key"]),
     "ip type": (('"ipv4v6"', '"ipv5"'), (9, 11), ["line[0].ip_type", "one of ipv4, ipv6, ipv4v6"]),
     "signal": (("= 20", "= 101"), (11, 16), ["line[0].least_signal", "0 to 100"]),
+    "route": (("least_signal = 20", "route = true"), (11, 9), ["line[0].route", "neither probe nor peer"]),
+    "slow probes": (
+        ("least_signal = 20", 'peer = "far:1"\nprobe_interval_s = 2'),
+        (12, 20),
+        ["line[0].probe_interval_s", "a single lost packet"],
+    ),
     "apn": (('"internet"', '"in ternet"'), (8, 7), ["line[0].apn"]),
     "answers": (("least_signal = 20", 'role = "answer"'), (11, 1), ["line[0].role: there is no such key"]),
 }

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 
 import pytest
 
+from farlink.operator.config.modem_manager import ModemManagerSettings
+from farlink.operator.interface.settings import InterfaceSettings
+from farlink.operator.lines.interface_line import InterfaceLine
 from farlink.operator.lines.modem_manager import line as line_module
 from farlink.operator.lines.modem_manager import watch
 from farlink.operator.lines.modem_manager.bearer import BEARER as BEARER_INTERFACE
@@ -649,3 +654,63 @@ def test_nobody_calls_a_line_of_this_kind(service):
         world.line.answer(4)
 
     assert play(service, act).causes("dial-failed") == ["a line of kind modemmanager takes no calls"]
+
+
+# Probes over the bearer's interface.
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_bearer_that_carries_nothing_is_noticed_by_probes(service):
+    port = free_port()
+    answering = InterfaceSettings("lo", probe_listen=f"127.0.0.1:{port}", noticed_s=0.5)
+
+    async def act(world: World):
+        await world.control.behave(bearer={"Interface": ["s", "lo"]})
+        far = InterfaceLine("far", answering, 0, lambda _: None)
+        running = asyncio.create_task(far.run())
+        await world.connect()
+        await world.until(lambda: world.line.observed()["round_trip_s"] is not None)
+        begin = time.monotonic()
+        running.cancel()
+        await world.reported("dropped")
+        world.took_s = time.monotonic() - begin
+        await world.until(lambda: world.line.is_idle)
+        # Connected as the bearer may be, the line is not up before something gets through.
+        world.line.dial(2)
+        await world.reported("carrier", 2)
+        world.line.start_link(2)
+        await world.asked_until("Connect", 2)
+        running = asyncio.create_task(InterfaceLine("far", answering, 0, lambda _: None).run())
+        await world.reported("link-up", 2)
+        running.cancel()
+        world.asked = await world.control.asked("Disconnect")
+
+    world = play(service, act, probes=InterfaceSettings("", peer=f"127.0.0.1:{port}", noticed_s=0.5))
+
+    assert "no answer from" in world.causes("dropped")[0]
+    assert world.took_s < 1.5
+    assert world.asked == [BEARER], "a bearer that carries nothing is disconnected"
+
+
+def test_a_bearer_without_an_answer_is_no_link(service, monkeypatch):
+    monkeypatch.setattr(ModemManagerSettings, "proven_s", 0.4)
+
+    async def act(world: World):
+        await world.control.behave(bearer={"Interface": ["s", "lo"]})
+        world.line.dial(1)
+        await world.reported("carrier")
+        world.line.start_link(1)
+        await world.reported("dial-failed")
+        await world.until(lambda: world.line.is_idle)
+
+    world = play(service, act, probes=InterfaceSettings("", peer=f"127.0.0.1:{free_port()}", noticed_s=0.5))
+
+    assert "link-up" not in world.events()
+    assert world.causes("dial-failed")[0].startswith("nothing gets through: ")
+
+
+def free_port() -> int:
+    """A UDP port of the loopback address that nobody has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

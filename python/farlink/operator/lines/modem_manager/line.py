@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from farlink.operator.config.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
+from farlink.operator.interface.settings import InterfaceSettings
 from farlink.operator.lines.line import Pins, Report
 from farlink.operator.lines.modem_manager import addresses
 from farlink.operator.lines.modem_manager.bearer import BEARER, Bearer
@@ -25,6 +27,7 @@ from farlink.operator.lines.modem_manager.modem import (
     observed,
     power_words,
 )
+from farlink.operator.lines.modem_manager.probes import Probes
 from farlink.operator.lines.modem_manager.watch import Gone, Watch
 from farlink.operator.lines.modem_manager.words import SIM_PIN, State
 
@@ -101,6 +104,8 @@ class ModemManagerLine:
         self._call: int | None = None
         self._bearer = ""
         self._own: dict[str, Any] = {}
+        self._configured: addresses.Set | None = None
+        self._probes: Probes | None = None
         self._bytes: tuple[int | None, int | None] = (None, None)
         self._tick_at = self._network_at = self._cell_at = 0.0
         self._cell, self._network = "", ""
@@ -156,6 +161,7 @@ class ModemManagerLine:
             **seen,
             "cell": self._cell or None,
             **bearer.observed(),
+            **({} if self._probes is None else self._probes.observed()),
             "details": "; ".join(one for one in (*words, self._why) if one),
         }
 
@@ -508,7 +514,6 @@ class ModemManagerLine:
     async def _carry(self, watch: Watch, bearer: str) -> None:
         """The call, from `Connect` to its end."""
         self._bearer, self._own = bearer, watch.follow(bearer, BEARER)
-        configured: addresses.Set | None = None
         try:
             try:
                 await watch.answer(watch.read(bearer, BEARER))
@@ -516,32 +521,27 @@ class ModemManagerLine:
                 self._over(f"the bearer cannot be read: {error}")
             else:
                 self._report("carrier", call=self._call)
-                configured = await self._until_link(watch)
+                await self._until_link(watch)
                 await self._until_end(watch)
+            await self._end_probes()
             await self._disconnect(watch, bearer)
         finally:
             watch.leave(bearer)
+            await self._end_probes()
+            configured, self._configured = self._configured, None
             if configured is not None:
                 await configured.clear()
 
-    async def _until_link(self, watch: Watch) -> addresses.Set | None:
-        """Wait for the order to use the bearer, and until it says that it is connected."""
-        until, configured = time.monotonic() + LINK_S, None
+    async def _until_link(self, watch: Watch) -> None:
+        """Wait for the order to use the bearer, until it says that it is connected, and until probes are answered."""
+        until = time.monotonic() + LINK_S
         while not self._hangs_up:
             now, bearer = time.monotonic(), Bearer.of(self._own)
             is_due = self._order is not None and self._order[0] == "start-link"
             if is_due and bearer.is_connected:
                 self._order = None
-                if bearer.ipv4.method == "ppp" or bearer.ipv6.method == "ppp":
-                    self._over("the modem wants PPP on a tty: give it a line of kind at")
-                    break
-                if self._settings.configure:
-                    configured = addresses.Set(bearer)
-                    try:
-                        await configured.set()
-                    except addresses.AddressError as error:
-                        self._over(f"the address cannot be set: {error}")
-                        break
+                if not await self._is_usable(watch, bearer):
+                    return
                 self._is_link_up = True
                 self._report("link-up", call=self._call)
                 # The journal has the network of each call.
@@ -553,7 +553,47 @@ class ModemManagerLine:
             self._tick(watch, watch.modem, now)
             await self._wait(min(self._tick_at, until if not bearer.is_connected else self._tick_at) - now)
             watch.check()
-        return configured
+
+    async def _is_usable(self, watch: Watch, bearer: Bearer) -> bool:
+        """Whether addresses are set, as far as that is wanted, and packets get through, as far as that is probed."""
+        if "ppp" in (bearer.ipv4.method, bearer.ipv6.method):
+            self._over("the modem wants PPP on a tty: give it a line of kind at")
+            return False
+        if self._settings.configure:
+            self._configured = addresses.Set(bearer)
+            try:
+                await self._configured.set()
+            except addresses.AddressError as error:
+                self._over(f"the address cannot be set: {error}")
+                return False
+        return self._settings.probes is None or await self._is_proven(watch, bearer, self._settings.probes)
+
+    async def _is_proven(self, watch: Watch, bearer: Bearer, wanted: InterfaceSettings) -> bool:
+        """Whether probes over the bearer's interface are answered; they go on then."""
+        if not bearer.interface:
+            self._over("the bearer does not name its interface, so it cannot be probed")
+            return False
+        settings = replace(wanted, interface=bearer.interface, gateway=bearer.ipv4.gateway)
+        probes = self._probes = Probes(
+            self.name, settings, wanted.metric or 0, wake=self._wake.set, note=lambda text: self._report("note", cause=text)
+        )
+        until = time.monotonic() + self._settings.proven_s
+        while not (self._hangs_up or probes.is_up):
+            now, bearer = time.monotonic(), Bearer.of(self._own)
+            if bearer.is_connected is False:
+                self._over(bearer.error or "the network has ended the connection")
+            elif now >= until:
+                self._over(f"nothing gets through: {probes.failure or 'no answer to probes'}")
+            else:
+                self._tick(watch, watch.modem, now)
+                await self._wait(min(self._tick_at, until) - now)
+                watch.check()
+        return not self._hangs_up
+
+    async def _end_probes(self) -> None:
+        probes, self._probes = self._probes, None
+        if probes is not None:
+            await probes.end()
 
     async def _until_end(self, watch: Watch) -> None:
         low_since: float | None = None
@@ -567,6 +607,9 @@ class ModemManagerLine:
                 return
             if self._own.get("DisconnectRequest") is True:
                 self._over("the network asks for the end of the connection")
+                return
+            if self._probes is not None and not self._probes.is_up:
+                self._over(self._probes.failure)
                 return
             if low_since is not None and now - low_since >= _AFTER_STATE_S:
                 self._over(f"the modem is {modem.state.name.lower()}")
