@@ -436,6 +436,9 @@ def test_a_bus_that_cannot_be_reached_is_waited_for(service, monkeypatch, addres
 def test_a_modem_that_is_not_there_is_named_with_those_that_are(service):
     async def act(world: World):
         await world.reported("port-gone")
+        seen = world.line.observed()
+        assert (seen["modem"], seen["modem_failure"]) == ("not there", "")
+        assert seen["failure"] in seen["details"]
         await world.control.plug(properties={"Modem": {"DeviceIdentifier": ["s", "dev-2"]}})
         await world.reported("port-back")
 

@@ -19,7 +19,6 @@ from farlink.operator.lines.modem_manager.modem import (
     LOCATION,
     MODEM,
     SIGNAL,
-    SIM,
     SIMPLE,
     Modem,
     cell_of,
@@ -28,14 +27,14 @@ from farlink.operator.lines.modem_manager.modem import (
     power_words,
 )
 from farlink.operator.lines.modem_manager.probes import Probes
+from farlink.operator.lines.modem_manager.unlock import PIN_S, Unlock
 from farlink.operator.lines.modem_manager.watch import Gone, Watch
-from farlink.operator.lines.modem_manager.words import SIM_PIN, State
+from farlink.operator.lines.modem_manager.words import State
 
 SIGNAL_EVERY_S = 4.0
 """So often the signal is told, and bytes are read."""
 
 ENABLE_S = 60.0
-PIN_S = 30.0
 DISCONNECT_S = 30.0
 """How long ModemManager may take. Its own limits lie below, unless a modem does not answer."""
 
@@ -84,7 +83,7 @@ class ModemManagerLine:
     ) -> None:
         self.name = name
         self._settings, self._tell = settings, report
-        self._pins, self._pin, self._password = pins, pin, password
+        self._unlocking, self._password = Unlock(name, pins, pin), password
         self._wake = asyncio.Event()
         self._watch: Watch | None = None
         self._order: tuple[str, int] | None = None
@@ -154,7 +153,8 @@ class ModemManagerLine:
             "port": self._settings.modem,
             "is_port_there": self._is_port_there,
             "modem": state,
-            "modem_failure": self._why,
+            "modem_failure": self._why if self._is_failed else "",
+            "failure": "" if self._is_failed else self._why,
             "bytes_in": self._bytes[0],
             "bytes_out": self._bytes[1],
             "most_signal": MOST_SIGNAL,
@@ -305,57 +305,19 @@ class ModemManagerLine:
                 self._fail("the modem stays disabled, although ModemManager has enabled it")
 
     async def _unlock(self, watch: Watch, modem: Modem, now: float) -> None:
-        """Try the PIN, once: three wrong ones lock a SIM."""
+        """Unlock the SIM. A modem whose SIM was unlocked begins anew."""
         self._is_open = False
         if self._pin_sent_at is not None:
-            # It was accepted: the modem begins anew.
             if now - self._pin_sent_at >= PIN_S:
                 self._fail("the PIN was accepted, and the modem is still locked")
             self._refuse_late("the modem begins anew, as its SIM was unlocked,", now)
             return
         if self._is_resting(now):
             return
-        if why := self._no_pin(modem):
+        if why := await self._unlocking.unlock(watch, modem):
             self._fail(why)
-            return
-        # Before it is sent: a power cut between the two must not lead to a second wrong one.
-        if not self._pins.note_tried(self.name):
-            self._fail("that the PIN is tried cannot be noted in the journal, so it is not tried")
-            return
-        try:
-            await watch.answer(watch.bus.call(modem.sim, f"{SIM}.SendPin", "s", [self._pin], limit_s=PIN_S))
-        except BusError as error:
-            if error.is_undelivered:
-                self._pins.note_outcome(self.name, "allowed")
-                self._fail(f"the PIN cannot be given to the SIM: {error}")
-            elif error.is_unanswered:
-                self._pins.note_outcome(self.name, "unanswered")
-                self._fail(f"the SIM has not answered to its PIN, which is not tried again: {error}")
-            else:
-                self._pins.note_outcome(self.name, "refused")
-                self._fail(f"the SIM has refused its PIN, which is not tried again: {error}")
-        except Gone:
-            self._pins.note_outcome(self.name, "unanswered")
-            raise
         else:
-            self._pins.note_outcome(self.name, "accepted")
             self._pin_sent_at = time.monotonic()
-
-    def _no_pin(self, modem: Modem) -> str:
-        """Why no PIN is sent; empty if one is."""
-        if modem.lock != SIM_PIN:
-            return (
-                f"the modem asks for its {modem.lock_words}" if modem.lock > 1 else "the modem is locked and does not say how"
-            )
-        if self._pin is None:
-            return "the SIM asks for a PIN, and there is none in the secrets file"
-        if not self._pins.may_try(self.name):
-            said = "the SIM has refused its PIN before, and it is not tried again"
-            return f"{said} without `farlink bundle redial FILE LINE --try-pin`"
-        if modem.tries is not None and modem.tries <= 1:
-            left = "one try of the PIN is" if modem.tries == 1 else "no try of the PIN is"
-            return f"only {left} left, which is not spent; unlock the SIM with mmcli" if modem.tries else f"{left} left"
-        return "" if modem.sim else "the SIM asks for a PIN, and ModemManager does not name it"
 
     def _fail(self, reason: str) -> None:
         self._is_open = False
