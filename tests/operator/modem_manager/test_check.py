@@ -7,6 +7,9 @@ import json
 import re
 
 import pytest
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
 
 from farlink.operator.config import check, load
 from farlink.operator.config.kinds import KINDS, traits_of
@@ -166,3 +169,16 @@ def test_a_missing_dbus_fast_is_said_with_its_remedy(bundle, monkeypatch):
     (said,) = KINDS["modemmanager"].notes(checked.bundle.lines[0])
     assert "pip install" in said
     assert json.dumps(said)
+
+
+BAD = st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=6) | st.booleans() | st.lists(st.integers(), max_size=2)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(KINDS["modemmanager"].keys)), BAD, max_size=4))
+def test_no_value_ends_in_a_traceback(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("fuzz") / "bundle.toml"
+    line = {"name": "lte", "kind": "modemmanager", "modem": "dev-1", **values}
+    path.write_text(tomli_w.dumps({"name": "ship", "line": [line]}), encoding="utf-8")
+    checked = check(path, needs_ports=False)
+    assert (checked.bundle is None) == bool(checked.mistakes)
+    assert not {"pin", "password"} & set(values) or checked.mistakes
