@@ -507,6 +507,28 @@ def test_a_connect_that_is_never_answered_is_given_up_and_never_doubled(service,
     assert [value for method, _, value in world.asked if method == "Disconnect"] == ["/", BEARER]
 
 
+def test_a_connect_whose_answer_is_lost_does_not_end_the_line_for_good(service, monkeypatch):
+    monkeypatch.setattr(line_module, "_LAST_S", 0.05)
+    monkeypatch.setattr(line_module, "LOST_S", 0.5)
+
+    async def act(world: World):
+        await world.control.behave(connect="hang", disconnect="ignore")
+        world.line.dial(1)
+        await world.reported("dial-failed")
+        await world.control.behave(connect="ok")
+        for call in range(2, 1000):
+            await world.until(lambda: world.line.is_idle)
+            world.line.dial(call)
+            failed = len(world.causes("dial-failed"))
+            await world.until(lambda failed=failed: len(world.causes("dial-failed")) > failed or "carrier" in world.events())
+            if "carrier" in world.events():
+                break
+
+    world = play(service, act, dial_limit_s=0.2)
+
+    assert "ModemManager has not answered the last Connect yet" in world.causes("dial-failed")
+
+
 def test_a_hang_up_ends_a_connect_that_waits(service):
     async def act(world: World):
         await world.control.behave(connect="hang")

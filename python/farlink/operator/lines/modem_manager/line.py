@@ -38,6 +38,9 @@ ENABLE_S = 60.0
 DISCONNECT_S = 30.0
 """How long ModemManager may take. Its own limits lie below, unless a modem does not answer."""
 
+LOST_S = 900.0
+"""A ``Connect`` that is not answered for so long is lost: ModemManager gives each up after some minutes."""
+
 LINK_S = 10.0
 """So long a bearer may take to say that it is connected, after ``Connect`` has said so."""
 
@@ -84,6 +87,7 @@ class ModemManagerLine:
         self.name = name
         self._settings, self._tell = settings, report
         self._unlocking, self._password = Unlock(name, pins, pin), password
+        self._secrets = [secret for secret in (password, pin) if secret]
         self._wake = asyncio.Event()
         self._watch: Watch | None = None
         self._order: tuple[str, int] | None = None
@@ -99,6 +103,7 @@ class ModemManagerLine:
         self._pin_sent_at: float | None = None
         # An answer to `Connect` that is still to come.
         self._connecting: asyncio.Task[list[Any]] | None = None
+        self._connecting_at = 0.0
         self._poll: asyncio.Task[None] | None = None
         self._call: int | None = None
         self._bearer = ""
@@ -320,6 +325,7 @@ class ModemManagerLine:
             self._pin_sent_at = time.monotonic()
 
     def _fail(self, reason: str) -> None:
+        reason = self._hidden(reason)
         self._is_open = False
         self._tell_back()
         # Of a modem that fails again and again one report is enough, unless somebody waits for it.
@@ -404,8 +410,10 @@ class ModemManagerLine:
         """The path of a bearer; empty if there is none, which is reported."""
         if self._connecting is not None:
             # Nobody knows what a modem makes of two at once.
-            self._over("ModemManager has not answered the last Connect yet")
-            return ""
+            if time.monotonic() < self._connecting_at + LOST_S:
+                self._over("ModemManager has not answered the last Connect yet")
+                return ""
+            self._connecting.cancel()
         if watch.modem.state in (State.CONNECTING, State.CONNECTED):
             await self._disconnect(watch, "/")
         until = time.monotonic() + self._settings.dial_limit_s
@@ -413,7 +421,7 @@ class ModemManagerLine:
             watch.bus.call(watch.path, f"{SIMPLE}.Connect", "a{sv}", [self._wanted()], limit_s=None)
         )
         connecting.add_done_callback(lambda _: self._wake.set())
-        self._connecting, self._is_used = connecting, True
+        self._connecting, self._connecting_at, self._is_used = connecting, time.monotonic(), True
         while not connecting.done():
             await self._wait(until - time.monotonic())
             if connecting.done():
@@ -588,6 +596,14 @@ class ModemManagerLine:
             self._order = None
             self._report("dropped" if self._is_link_up else "dial-failed", call=self._call, cause=cause)
 
+    def _hidden(self, text: str) -> str:
+        """A text without the secrets that the other side may have put into it."""
+        for secret in self._secrets:
+            text = text.replace(secret, "****")
+        return text
+
     def _report(self, event: str, **details: Any) -> None:
         bytes_in, bytes_out = self._bytes
+        if "cause" in details:
+            details["cause"] = self._hidden(details["cause"])
         self._tell(Report(self.name, event, bytes_in=bytes_in, bytes_out=bytes_out, **details))
