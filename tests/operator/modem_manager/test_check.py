@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
+import tomli_w
+from hypothesis import given
+from hypothesis import strategies as st
 
 from farlink.operator.config import check, load
 from farlink.operator.config.kinds import KINDS, traits_of
 from farlink.operator.config.modem_manager import ModemManagerSettings
+from tests.conftest import ROOT
 from tests.operator.modem_manager.world import Control, needs_mock, service_in
 
 LINE = """name = "ship"
@@ -65,6 +70,12 @@ MISTAKES = {
     "a tty": (('"dev-1"', '"dev-1"\nport = "/dev/ttyUSB0"'), (8, 1), ["line[0].port", "no such key"]),
     "ip type": (('"ipv4v6"', '"ipv5"'), (9, 11), ["line[0].ip_type", "one of ipv4, ipv6, ipv4v6"]),
     "signal": (("= 20", "= 101"), (11, 16), ["line[0].least_signal", "0 to 100"]),
+    "route": (("least_signal = 20", "route = true"), (11, 9), ["line[0].route", "neither probe nor peer"]),
+    "slow probes": (
+        ("least_signal = 20", 'peer = "far:1"\nprobe_interval_s = 2'),
+        (12, 20),
+        ["line[0].probe_interval_s", "a single lost packet"],
+    ),
     "apn": (('"internet"', '"in ternet"'), (8, 7), ["line[0].apn"]),
     "answers": (("least_signal = 20", 'role = "answer"'), (11, 1), ["line[0].role: there is no such key"]),
 }
@@ -133,6 +144,18 @@ def test_modems_that_are_there_are_named(bundle, tmp_path):
         asyncio.run(act())
 
 
+def test_the_guide_names_every_key_and_its_file_is_right(tmp_path):
+    guide = (ROOT / "docs" / "guides" / "bundle-lines.md").read_text(encoding="utf-8")
+    part = guide.partition("## `modemmanager`")[2]
+    for key in KINDS["modemmanager"].keys.keys() - {"pin", "password"}:
+        assert f"`{key}`" in part, key
+    for name, text in re.findall(r"^```toml\n# (\w+\.toml)\n(.*?)^```$", part, flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
+
+    assert not check(tmp_path / "bundle.toml", needs_ports=False).mistakes
+
+
 def test_a_missing_dbus_fast_is_said_with_its_remedy(bundle, monkeypatch):
     def missing(module: str, purpose: str):
         from farlink.errors import MissingExtraError
@@ -146,3 +169,16 @@ def test_a_missing_dbus_fast_is_said_with_its_remedy(bundle, monkeypatch):
     (said,) = KINDS["modemmanager"].notes(checked.bundle.lines[0])
     assert "pip install" in said
     assert json.dumps(said)
+
+
+BAD = st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=6) | st.booleans() | st.lists(st.integers(), max_size=2)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(KINDS["modemmanager"].keys)), BAD, max_size=4))
+def test_no_value_ends_in_a_traceback(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("fuzz") / "bundle.toml"
+    line = {"name": "lte", "kind": "modemmanager", "modem": "dev-1", **values}
+    path.write_text(tomli_w.dumps({"name": "ship", "line": [line]}), encoding="utf-8")
+    checked = check(path, needs_ports=False)
+    assert (checked.bundle is None) == bool(checked.mistakes)
+    assert not {"pin", "password"} & set(values) or checked.mistakes

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 
 import pytest
 
+from farlink.operator.config.modem_manager import ModemManagerSettings
+from farlink.operator.interface.settings import InterfaceSettings
+from farlink.operator.lines.interface_line import InterfaceLine
 from farlink.operator.lines.modem_manager import line as line_module
 from farlink.operator.lines.modem_manager import watch
+from farlink.operator.lines.modem_manager.bearer import BEARER as BEARER_INTERFACE
 from farlink.operator.lines.modem_manager.bus import ROOT
 from tests.operator.modem_manager.world import World, needs_mock, play, service_in
 
@@ -67,6 +73,8 @@ def test_a_line_connects_reports_its_network_and_ends(service):
         "ipv4_gateway": "10.64.0.1",
         "dns": ["10.64.0.1"],
         "modem": "connected",
+        "details": "modem connected; registered, home: TheOperator, 00101, LTE, cell FFFE/00A1B2C3/1A2B; RSRP -91 dBm, "
+        "SNR 12 dB; wwan0, 10.64.0.2/30 (static), gateway 10.64.0.1, DNS 10.64.0.1",
     }
     assert {key: world.seen[key] for key in expected} == expected
 
@@ -205,6 +213,19 @@ def test_a_bearer_that_wants_ppp_is_none_for_this_kind(service):
         await world.reported("dial-failed")
 
     assert "kind at" in play(service, act).causes("dial-failed")[0]
+
+
+def test_nobody_else_can_say_that_a_connection_has_dropped(service):
+    async def act(world: World):
+        await world.connect()
+        heard: list[str] = []
+        bus = world.line._watch.bus
+        bus._bus.add_message_handler(lambda message: heard.append(str(message.member)) and None)
+        await world.control.spoof(bus._bus.unique_name, BEARER, BEARER_INTERFACE, Connected=("b", False))
+        await world.until(lambda: "PropertiesChanged" in heard)
+        assert world.line.observed()["interface"] == "wwan0"
+
+    assert "dropped" not in play(service, act).events()
 
 
 # PINs.
@@ -415,6 +436,9 @@ def test_a_bus_that_cannot_be_reached_is_waited_for(service, monkeypatch, addres
 def test_a_modem_that_is_not_there_is_named_with_those_that_are(service):
     async def act(world: World):
         await world.reported("port-gone")
+        seen = world.line.observed()
+        assert (seen["modem"], seen["modem_failure"]) == ("not there", "")
+        assert seen["failure"] in seen["details"]
         await world.control.plug(properties={"Modem": {"DeviceIdentifier": ["s", "dev-2"]}})
         await world.reported("port-back")
 
@@ -481,6 +505,28 @@ def test_a_connect_that_is_never_answered_is_given_up_and_never_doubled(service,
     assert len(world.before) == 1
     assert "Two Connects" not in [one[0] for one in world.asked]
     assert [value for method, _, value in world.asked if method == "Disconnect"] == ["/", BEARER]
+
+
+def test_a_connect_whose_answer_is_lost_does_not_end_the_line_for_good(service, monkeypatch):
+    monkeypatch.setattr(line_module, "_LAST_S", 0.05)
+    monkeypatch.setattr(line_module, "LOST_S", 0.5)
+
+    async def act(world: World):
+        await world.control.behave(connect="hang", disconnect="ignore")
+        world.line.dial(1)
+        await world.reported("dial-failed")
+        await world.control.behave(connect="ok")
+        for call in range(2, 1000):
+            await world.until(lambda: world.line.is_idle)
+            world.line.dial(call)
+            failed = len(world.causes("dial-failed"))
+            await world.until(lambda failed=failed: len(world.causes("dial-failed")) > failed or "carrier" in world.events())
+            if "carrier" in world.events():
+                break
+
+    world = play(service, act, dial_limit_s=0.2)
+
+    assert "ModemManager has not answered the last Connect yet" in world.causes("dial-failed")
 
 
 def test_a_hang_up_ends_a_connect_that_waits(service):
@@ -633,3 +679,63 @@ def test_nobody_calls_a_line_of_this_kind(service):
         world.line.answer(4)
 
     assert play(service, act).causes("dial-failed") == ["a line of kind modemmanager takes no calls"]
+
+
+# Probes over the bearer's interface.
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_bearer_that_carries_nothing_is_noticed_by_probes(service):
+    port = free_port()
+    answering = InterfaceSettings("lo", probe_listen=f"127.0.0.1:{port}", noticed_s=0.5)
+
+    async def act(world: World):
+        await world.control.behave(bearer={"Interface": ["s", "lo"]})
+        far = InterfaceLine("far", answering, 0, lambda _: None)
+        running = asyncio.create_task(far.run())
+        await world.connect()
+        await world.until(lambda: world.line.observed()["round_trip_s"] is not None)
+        begin = time.monotonic()
+        running.cancel()
+        await world.reported("dropped")
+        world.took_s = time.monotonic() - begin
+        await world.until(lambda: world.line.is_idle)
+        # Connected as the bearer may be, the line is not up before something gets through.
+        world.line.dial(2)
+        await world.reported("carrier", 2)
+        world.line.start_link(2)
+        await world.asked_until("Connect", 2)
+        running = asyncio.create_task(InterfaceLine("far", answering, 0, lambda _: None).run())
+        await world.reported("link-up", 2)
+        running.cancel()
+        world.asked = await world.control.asked("Disconnect")
+
+    world = play(service, act, probes=InterfaceSettings("", peer=f"127.0.0.1:{port}", noticed_s=0.5))
+
+    assert "no answer from" in world.causes("dropped")[0]
+    assert world.took_s < 1.5
+    assert world.asked == [BEARER], "a bearer that carries nothing is disconnected"
+
+
+def test_a_bearer_without_an_answer_is_no_link(service, monkeypatch):
+    monkeypatch.setattr(ModemManagerSettings, "proven_s", 0.4)
+
+    async def act(world: World):
+        await world.control.behave(bearer={"Interface": ["s", "lo"]})
+        world.line.dial(1)
+        await world.reported("carrier")
+        world.line.start_link(1)
+        await world.reported("dial-failed")
+        await world.until(lambda: world.line.is_idle)
+
+    world = play(service, act, probes=InterfaceSettings("", peer=f"127.0.0.1:{free_port()}", noticed_s=0.5))
+
+    assert "link-up" not in world.events()
+    assert world.causes("dial-failed")[0].startswith("nothing gets through: ")
+
+
+def free_port() -> int:
+    """A UDP port of the loopback address that nobody has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

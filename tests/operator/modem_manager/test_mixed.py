@@ -1,4 +1,4 @@
-"""One bundle of two kinds: a line over ModemManager and one over a modem of the bank, in one state machine and one journal."""
+"""One bundle of two kinds: a line over ModemManager and one over a modem of the bank, with one state machine and journal."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from farlink.operator.config import Bundle, Limits, Line, Secrets
 from farlink.operator.config.modem_manager import ModemManagerSettings
 from farlink.operator.journal import Journal, read
 from farlink.operator.lines.modem_manager import line as line_module
-from farlink.operator.lines.modem_manager import watch
+from farlink.operator.lines.modem_manager import unlock, watch
 from farlink.operator.lines.modem_manager.bus import ROOT
 from farlink.operator.live import Operator
 from tests.operator.modem_manager.world import PATIENCE_S, Control, Service, needs_mock, service_in
@@ -27,7 +27,7 @@ pytestmark = needs_mock
 STEPS = int(os.environ.get("FARLINK_MODEM_STEPS", "60"))
 CANARY = "canary-4d21"
 FAST = {"_GONE_S": 0.05, "_BUS_EVERY_S": 0.05, "_AFTER_STATE_S": 0.05, "_RETRY_S": 0.1, "_LAST_S": 0.2, "DISCONNECT_S": 0.3}
-FAST |= {"SIGNAL_EVERY_S": 0.1, "LINK_S": 0.3, "ENABLE_S": 0.3, "PIN_S": 0.3}
+FAST |= {"SIGNAL_EVERY_S": 0.1, "LINK_S": 0.3, "ENABLE_S": 0.3}
 REFUSALS = ("MobileEquipment.NoNetwork: No network service", "Core.Unauthorized: not authorized", "Core.Retry: later")
 NONSENSE = (
     {"SignalQuality": ["s", "loud"]},
@@ -36,7 +36,7 @@ NONSENSE = (
     {"State": ["i", 99]},
     {"State": ["s", "fine"]},
     {"UnlockRetries": ["s", "many"]},
-    {"Sim": ["o", "/"]},
+    {"Sim": ["s", "/"]},
 )
 
 
@@ -176,6 +176,7 @@ def attacked(folder: Path, seed: int, pin: str, *, is_locking: bool, steps: int)
 def fast(monkeypatch):
     for name, value in FAST.items():
         monkeypatch.setattr(line_module, name, value)
+    monkeypatch.setattr(unlock, "PIN_S", 0.3)
     monkeypatch.setattr(watch, "READ_S", 0.3)
     monkeypatch.setattr(watch, "_SERVICE_EVERY_S", 0.05)
 

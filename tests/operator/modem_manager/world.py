@@ -119,6 +119,8 @@ class Control:
 
     def __init__(self, bus: Any, dbus: Any) -> None:
         self._bus, self._dbus = bus, dbus
+        self._end = asyncio.ensure_future(bus.wait_for_disconnect())
+        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())
 
     @classmethod
     async def open(cls, service: Service) -> Control:
@@ -184,6 +186,15 @@ class Control:
     async def drop(self, error: tuple[str, str] = ("", ""), bearer: str = f"{ROOT}/Bearer/0") -> None:
         """The network ends a connection."""
         await self.change(bearer, Bearer={"ConnectionError": ["(ss)", list(error)], "Connected": ["b", False]})
+
+    async def spoof(self, to: str, path: str, interface: str, **changed: Any) -> None:
+        """Say in ModemManager's place that properties have changed, to one program alone."""
+        values = {name: self._dbus.Variant(*value) for name, value in changed.items()}
+        message = self._dbus.Message.new_signal(
+            path, "org.freedesktop.DBus.Properties", "PropertiesChanged", "sa{sv}as", [interface, values, []]
+        )
+        message.destination = to
+        await self._bus.send(message)
 
     async def clean(self) -> None:
         """As after the start."""

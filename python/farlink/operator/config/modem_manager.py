@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from farlink.operator.interface.settings import InterfaceSettings
+
 MOST_SIGNAL = 100
 """ModemManager tells the signal in percent."""
 
@@ -32,6 +34,8 @@ class ModemManagerSettings:
         Whether the operator sets a bearer's static addresses.
     dial_limit_s
         How long ``Connect`` may take, in s.
+    probes
+        Probes over the bearer's interface, whose name is not known before the call; None if the bearer's word is enough.
     """
 
     modem: str
@@ -41,3 +45,9 @@ class ModemManagerSettings:
     roaming: bool = True
     configure: bool = False
     dial_limit_s: float = 180.0
+    probes: InterfaceSettings | None = None
+
+    @property
+    def proven_s(self) -> float:
+        """So long probes may take until the first one is answered, in s; DHCP may have to give an address first."""
+        return 0.0 if self.probes is None else max(30.0, 3 * self.probes.noticed_s)

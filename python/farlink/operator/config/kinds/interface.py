@@ -84,7 +84,7 @@ class Interface(Kind):
         for key in ("gateway", "metric"):
             if key in row.valid and not row.valid.get("route"):
                 yield row.broken(key, "there is no route that it is for", "leave it out, or give route = true")
-        yield from _times(row)
+        yield from times_broken(row)
 
     def rules_together(self, rows: Sequence[Row]) -> Iterator[Broken]:
         """One port is listened at once."""
@@ -120,16 +120,20 @@ class Interface(Kind):
                 f"a dead line is noticed within {settings.noticed_s:g} s; probes every {interval_s:.3g} s take "
                 f"{per_day / 1e6:.3g} MB a day"
             )
-        yield from _rights(settings)
+        yield from rights_missing(settings)
 
     def make(self, line: LineConfig, parts: Parts) -> Line:
         """A line over the interface."""
         from farlink.operator.lines.interface_line import InterfaceLine
 
         settings = _of(line)
-        at = [one.name for one in parts.bundle.lines].index(line.name)
-        metric = _METRIC + _METRICS_OF_RANK * line.rank + at if settings.metric is None else settings.metric
+        metric = metric_of(line, parts.bundle) if settings.metric is None else settings.metric
         return InterfaceLine(line.name, settings, metric, parts.report)
+
+
+def metric_of(line: LineConfig, bundle: Bundle) -> int:
+    """Of a line's default route, where none is given: by rank, then by the place in the file."""
+    return _METRIC + _METRICS_OF_RANK * line.rank + [one.name for one in bundle.lines].index(line.name)
 
 
 def _of(line: LineConfig) -> InterfaceSettings:
@@ -147,7 +151,8 @@ def _settings(valid: Mapping[str, Any]) -> InterfaceSettings:
     return InterfaceSettings(valid.get("interface", ""), **{**own, "probe": tuple(own.get("probe", ()))})
 
 
-def _times(row: Row) -> Iterator[Broken]:
+def times_broken(row: Row) -> Iterator[Broken]:
+    """Intervals and budgets of probes that contradict the time in which a dead line is noticed."""
     settings = _settings(row.valid)
     longest_s = settings.noticed_s / 2
     given = settings.probe_interval_s
@@ -168,7 +173,8 @@ def _times(row: Row) -> Iterator[Broken]:
         yield row.broken("probe_bytes_per_day", message, remedy)
 
 
-def _rights(settings: InterfaceSettings) -> Iterator[str]:
+def rights_missing(settings: InterfaceSettings) -> Iterator[str]:
+    """Which rights this user lacks for probes and routes."""
     if settings.probe:
         from farlink.operator.interface.sockets import ping_socket
 

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from farlink.errors import MissingExtraError
 from farlink.extras import require
 from farlink.operator.config.broken import Broken
-from farlink.operator.config.bundle import Bundle
+from farlink.operator.config.bundle import LINE_KEYS, Bundle
 from farlink.operator.config.bundle import Line as LineConfig
+from farlink.operator.config.kinds.interface import Interface, metric_of, rights_missing, times_broken
 from farlink.operator.config.kinds.kind import Kind, Parts, Row, Traits
 from farlink.operator.config.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
+from farlink.operator.interface.settings import InterfaceSettings
 from farlink.operator.tables import Key, name_of, number, switch, text, whole
 
 if TYPE_CHECKING:
     from farlink.operator.lines import Line
 
+_Answer = TypeVar("_Answer")
+
 # Beyond the line's own limits, for ModemManager to end what it has begun.
 _SPARE_S = 30.0
 _LINK_LIMIT_S = 40.0
+# Keys of lines of kind `interface` that probe the interface of a bearer.
+_OF_PROBES = ("probe", "peer", "probe_interval_s", "noticed_s", "probe_bytes_per_day", "route", "metric")
 _SECRETS = {
     "pin": "write it below [pin] into the file that `secrets` names, and change the SIM's if others could read this file",
     "password": "write it below [apn_password] into the file that `secrets` names; have it changed if others could read this",
@@ -55,16 +61,23 @@ class ModemManager(Kind):
         "least_signal": whole(0, MOST_SIGNAL),
         # Here by mistake: named without their values, with where they belong.
         **{name: Key(lambda _: True, "") for name in _SECRETS},
+        **{name: Interface.keys[name] for name in _OF_PROBES},
     }
-    unique: ClassVar = {"modem": "a modem carries one line: give each line a modem"}
+    unique: ClassVar = {"modem": "a modem carries one line: give each line a modem", "metric": "give each route a metric"}
     has_pin = True
     extra = ("dbus_fast", "a line of kind modemmanager")
 
     def rules(self, row: Row) -> Iterator[Broken]:
-        """Secrets that stand in the wrong file."""
+        """Secrets that stand in the wrong file, and probes."""
         for key, remedy in _SECRETS.items():
             if key in row.given:
                 yield row.broken(key, "a secret, which has no place in this file", remedy)
+        if {"probe", "peer"} & set(row.given):
+            yield from times_broken(row)
+            return
+        for key in _OF_PROBES[2:]:
+            if key in row.valid:
+                yield row.broken(key, "neither probe nor peer is given, so nothing is probed", f"give one, or leave {key} out")
 
     def rules_together(self, rows: Sequence[Row]) -> Iterator[Broken]:
         """Modems on this machine."""
@@ -93,9 +106,12 @@ class ModemManager(Kind):
 
     def settings(self, valid: Mapping[str, Any]) -> dict[str, Any]:
         """What `Line` does not know is in its settings."""
-        own = {one.name for one in fields(ModemManagerSettings)}
-        shared = {key: value for key, value in valid.items() if key not in own and key not in _SECRETS}
-        return {**shared, "settings": ModemManagerSettings(**{key: valid[key] for key in own if key in valid})}
+        own = {one.name: valid[one.name] for one in fields(ModemManagerSettings) if one.name in valid}
+        probes = {key: valid[key] for key in _OF_PROBES if key in valid}
+        if probes:
+            own["probes"] = InterfaceSettings("", **{**probes, "probe": tuple(probes.get("probe", ()))})
+        shared = {key: value for key, value in valid.items() if key in LINE_KEYS or key == "least_signal"}
+        return {**shared, "settings": ModemManagerSettings(**own)}
 
     def device(self, line: LineConfig) -> str:
         """The name of its modem."""
@@ -103,11 +119,15 @@ class ModemManager(Kind):
 
     def traits(self, line: LineConfig, bundle: Bundle, folder: Path) -> Traits:  # noqa: ARG002
         """The limits of `Connect` and of a bearer; signals in percent."""
-        limit_s = _settings(line).dial_limit_s + _SPARE_S
-        return Traits(limit_s, _LINK_LIMIT_S, most_signal=MOST_SIGNAL, least_signal=line.least_signal)
+        settings = _settings(line)
+        limit_s, link_limit_s = settings.dial_limit_s + _SPARE_S, settings.proven_s + _LINK_LIMIT_S
+        return Traits(limit_s, link_limit_s, most_signal=MOST_SIGNAL, least_signal=line.least_signal)
 
-    def notes(self, line: LineConfig) -> Iterator[str]:  # noqa: ARG002
-        """Whether dbus-fast is there."""
+    def notes(self, line: LineConfig) -> Iterator[str]:
+        """Whether dbus-fast is there, and the rights for probes."""
+        probes = _settings(line).probes
+        if probes is not None:
+            yield from rights_missing(probes)
         try:
             require(*self.extra)
         except MissingExtraError as error:
@@ -118,6 +138,8 @@ class ModemManager(Kind):
         from farlink.operator.lines.modem_manager import ModemManagerLine
 
         settings = _settings(line)
+        if settings.probes is not None and settings.probes.metric is None:
+            settings = replace(settings, probes=replace(settings.probes, metric=metric_of(line, parts.bundle)))
         return ModemManagerLine(line.name, settings, parts.report, pins=parts.pins, pin=parts.pin, password=parts.apn_password)
 
 
@@ -126,10 +148,7 @@ def _settings(line: LineConfig) -> ModemManagerSettings:
     return line.settings
 
 
-def _in_thread(ask: Any) -> Any:
+def _in_thread(ask: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
     """The result of a coroutine: whoever checks a file may have an event loop of its own."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(asyncio.run(ask())), daemon=True)
-    thread.start()
-    thread.join()
-    return found[0]
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        return threads.submit(lambda: asyncio.run(ask())).result()

@@ -53,6 +53,18 @@ class Addresses:
             mtu_bytes if mtu_bytes is not None and 576 <= mtu_bytes <= 65_535 else None,
         )
 
+    def words(self) -> str:
+        """Address, gateway and name servers in words.
+
+        Examples
+        --------
+        >>> Addresses("static", "10.64.0.2/30", "10.64.0.1", ("10.64.0.1",)).words()
+        '10.64.0.2/30 (static), gateway 10.64.0.1, DNS 10.64.0.1'
+        """
+        parts = [f"{self.address} ({self.method})" if self.address else f"addresses by {self.method}"]
+        parts += [f"gateway {self.gateway}"] if self.gateway else []
+        return ", ".join(parts + ([f"DNS {' '.join(self.dns)}"] if self.dns else []))
+
 
 @dataclass(frozen=True)
 class Bearer:
@@ -89,6 +101,12 @@ class Bearer:
             found[f"{name}_gateway"] = one.gateway or None
         found["dns"] = [*self.ipv4.dns, *self.ipv6.dns]
         return found
+
+    def words(self) -> str:
+        """Interface and addresses in words; empty if there is no bearer."""
+        if not self.interface:
+            return ""
+        return ", ".join([self.interface, *(one.words() for one in (self.ipv4, self.ipv6) if one.method)])
 
 
 def _count(table: Any, key: str) -> int | None:

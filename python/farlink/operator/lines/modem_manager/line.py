@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from farlink.operator.config.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
+from farlink.operator.interface.settings import InterfaceSettings
 from farlink.operator.lines.line import Pins, Report
 from farlink.operator.lines.modem_manager import addresses
 from farlink.operator.lines.modem_manager.bearer import BEARER, Bearer
@@ -17,23 +19,27 @@ from farlink.operator.lines.modem_manager.modem import (
     LOCATION,
     MODEM,
     SIGNAL,
-    SIM,
     SIMPLE,
     Modem,
     cell_of,
     network_words,
     observed,
+    power_words,
 )
+from farlink.operator.lines.modem_manager.probes import Probes
+from farlink.operator.lines.modem_manager.unlock import PIN_S, Unlock
 from farlink.operator.lines.modem_manager.watch import Gone, Watch
-from farlink.operator.lines.modem_manager.words import SIM_PIN, State
+from farlink.operator.lines.modem_manager.words import State
 
 SIGNAL_EVERY_S = 4.0
 """So often the signal is told, and bytes are read."""
 
 ENABLE_S = 60.0
-PIN_S = 30.0
 DISCONNECT_S = 30.0
 """How long ModemManager may take. Its own limits lie below, unless a modem does not answer."""
+
+LOST_S = 900.0
+"""A ``Connect`` that is not answered for so long is lost: ModemManager gives each up after some minutes."""
 
 LINK_S = 10.0
 """So long a bearer may take to say that it is connected, after ``Connect`` has said so."""
@@ -80,7 +86,8 @@ class ModemManagerLine:
     ) -> None:
         self.name = name
         self._settings, self._tell = settings, report
-        self._pins, self._pin, self._password = pins, pin, password
+        self._unlocking, self._password = Unlock(name, pins, pin), password
+        self._secrets = [secret for secret in (password, pin) if secret]
         self._wake = asyncio.Event()
         self._watch: Watch | None = None
         self._order: tuple[str, int] | None = None
@@ -96,10 +103,13 @@ class ModemManagerLine:
         self._pin_sent_at: float | None = None
         # An answer to `Connect` that is still to come.
         self._connecting: asyncio.Task[list[Any]] | None = None
+        self._connecting_at = 0.0
         self._poll: asyncio.Task[None] | None = None
         self._call: int | None = None
         self._bearer = ""
         self._own: dict[str, Any] = {}
+        self._configured: addresses.Set | None = None
+        self._probes: Probes | None = None
         self._bytes: tuple[int | None, int | None] = (None, None)
         self._tick_at = self._network_at = self._cell_at = 0.0
         self._cell, self._network = "", ""
@@ -141,17 +151,23 @@ class ModemManagerLine:
         """What is known of modem, network and bearer."""
         watch = self._watch
         modem = watch.modem if watch is not None and watch.path else None
+        seen, bearer = observed({} if watch is None else watch.interfaces), Bearer.of(self._own)
+        state = "not there" if modem is None else modem.state.name.lower()
+        words = [f"modem {state}", network_words(seen, self._cell) if modem else "", power_words(seen), bearer.words()]
         return {
             "port": self._settings.modem,
             "is_port_there": self._is_port_there,
-            "modem": "not there" if modem is None else modem.state.name.lower(),
-            "modem_failure": self._why,
+            "modem": state,
+            "modem_failure": self._why if self._is_failed else "",
+            "failure": "" if self._is_failed else self._why,
             "bytes_in": self._bytes[0],
             "bytes_out": self._bytes[1],
             "most_signal": MOST_SIGNAL,
-            **observed({} if watch is None else watch.interfaces),
+            **seen,
             "cell": self._cell or None,
-            **Bearer.of(self._own).observed(),
+            **bearer.observed(),
+            **({} if self._probes is None else self._probes.observed()),
+            "details": "; ".join(one for one in (*words, self._why) if one),
         }
 
     # The modem comes and goes.
@@ -294,59 +310,22 @@ class ModemManagerLine:
                 self._fail("the modem stays disabled, although ModemManager has enabled it")
 
     async def _unlock(self, watch: Watch, modem: Modem, now: float) -> None:
-        """Try the PIN, once: three wrong ones lock a SIM."""
+        """Unlock the SIM. A modem whose SIM was unlocked begins anew."""
         self._is_open = False
         if self._pin_sent_at is not None:
-            # It was accepted: the modem begins anew.
             if now - self._pin_sent_at >= PIN_S:
                 self._fail("the PIN was accepted, and the modem is still locked")
             self._refuse_late("the modem begins anew, as its SIM was unlocked,", now)
             return
         if self._is_resting(now):
             return
-        if why := self._no_pin(modem):
+        if why := await self._unlocking.unlock(watch, modem):
             self._fail(why)
-            return
-        # Before it is sent: a power cut between the two must not lead to a second wrong one.
-        if not self._pins.note_tried(self.name):
-            self._fail("that the PIN is tried cannot be noted in the journal, so it is not tried")
-            return
-        try:
-            await watch.answer(watch.bus.call(modem.sim, f"{SIM}.SendPin", "s", [self._pin], limit_s=PIN_S))
-        except BusError as error:
-            if error.is_undelivered:
-                self._pins.note_outcome(self.name, "allowed")
-                self._fail(f"the PIN cannot be given to the SIM: {error}")
-            elif error.is_unanswered:
-                self._pins.note_outcome(self.name, "unanswered")
-                self._fail(f"the SIM has not answered to its PIN, which is not tried again: {error}")
-            else:
-                self._pins.note_outcome(self.name, "refused")
-                self._fail(f"the SIM has refused its PIN, which is not tried again: {error}")
-        except Gone:
-            self._pins.note_outcome(self.name, "unanswered")
-            raise
         else:
-            self._pins.note_outcome(self.name, "accepted")
             self._pin_sent_at = time.monotonic()
 
-    def _no_pin(self, modem: Modem) -> str:
-        """Why no PIN is sent; empty if one is."""
-        if modem.lock != SIM_PIN:
-            return (
-                f"the modem asks for its {modem.lock_words}" if modem.lock > 1 else "the modem is locked and does not say how"
-            )
-        if self._pin is None:
-            return "the SIM asks for a PIN, and there is none in the secrets file"
-        if not self._pins.may_try(self.name):
-            said = "the SIM has refused its PIN before, and it is not tried again"
-            return f"{said} without `farlink bundle redial FILE LINE --try-pin`"
-        if modem.tries is not None and modem.tries <= 1:
-            left = "one try of the PIN is" if modem.tries == 1 else "no try of the PIN is"
-            return f"only {left} left, which is not spent; unlock the SIM with mmcli" if modem.tries else f"{left} left"
-        return "" if modem.sim else "the SIM asks for a PIN, and ModemManager does not name it"
-
     def _fail(self, reason: str) -> None:
+        reason = self._hidden(reason)
         self._is_open = False
         self._tell_back()
         # Of a modem that fails again and again one report is enough, unless somebody waits for it.
@@ -431,8 +410,10 @@ class ModemManagerLine:
         """The path of a bearer; empty if there is none, which is reported."""
         if self._connecting is not None:
             # Nobody knows what a modem makes of two at once.
-            self._over("ModemManager has not answered the last Connect yet")
-            return ""
+            if time.monotonic() < self._connecting_at + LOST_S:
+                self._over("ModemManager has not answered the last Connect yet")
+                return ""
+            self._connecting.cancel()
         if watch.modem.state in (State.CONNECTING, State.CONNECTED):
             await self._disconnect(watch, "/")
         until = time.monotonic() + self._settings.dial_limit_s
@@ -440,7 +421,7 @@ class ModemManagerLine:
             watch.bus.call(watch.path, f"{SIMPLE}.Connect", "a{sv}", [self._wanted()], limit_s=None)
         )
         connecting.add_done_callback(lambda _: self._wake.set())
-        self._connecting, self._is_used = connecting, True
+        self._connecting, self._connecting_at, self._is_used = connecting, time.monotonic(), True
         while not connecting.done():
             await self._wait(until - time.monotonic())
             if connecting.done():
@@ -503,7 +484,6 @@ class ModemManagerLine:
     async def _carry(self, watch: Watch, bearer: str) -> None:
         """The call, from `Connect` to its end."""
         self._bearer, self._own = bearer, watch.follow(bearer, BEARER)
-        configured: addresses.Set | None = None
         try:
             try:
                 await watch.answer(watch.read(bearer, BEARER))
@@ -511,32 +491,27 @@ class ModemManagerLine:
                 self._over(f"the bearer cannot be read: {error}")
             else:
                 self._report("carrier", call=self._call)
-                configured = await self._until_link(watch)
+                await self._until_link(watch)
                 await self._until_end(watch)
+            await self._end_probes()
             await self._disconnect(watch, bearer)
         finally:
             watch.leave(bearer)
+            await self._end_probes()
+            configured, self._configured = self._configured, None
             if configured is not None:
                 await configured.clear()
 
-    async def _until_link(self, watch: Watch) -> addresses.Set | None:
-        """Wait for the order to use the bearer, and until it says that it is connected."""
-        until, configured = time.monotonic() + LINK_S, None
+    async def _until_link(self, watch: Watch) -> None:
+        """Wait for the order to use the bearer, until it says that it is connected, and until probes are answered."""
+        until = time.monotonic() + LINK_S
         while not self._hangs_up:
             now, bearer = time.monotonic(), Bearer.of(self._own)
             is_due = self._order is not None and self._order[0] == "start-link"
             if is_due and bearer.is_connected:
                 self._order = None
-                if bearer.ipv4.method == "ppp" or bearer.ipv6.method == "ppp":
-                    self._over("the modem wants PPP on a tty: give it a line of kind at")
-                    break
-                if self._settings.configure:
-                    configured = addresses.Set(bearer)
-                    try:
-                        await configured.set()
-                    except addresses.AddressError as error:
-                        self._over(f"the address cannot be set: {error}")
-                        break
+                if not await self._is_usable(watch, bearer):
+                    return
                 self._is_link_up = True
                 self._report("link-up", call=self._call)
                 # The journal has the network of each call.
@@ -548,7 +523,47 @@ class ModemManagerLine:
             self._tick(watch, watch.modem, now)
             await self._wait(min(self._tick_at, until if not bearer.is_connected else self._tick_at) - now)
             watch.check()
-        return configured
+
+    async def _is_usable(self, watch: Watch, bearer: Bearer) -> bool:
+        """Whether addresses are set, as far as that is wanted, and packets get through, as far as that is probed."""
+        if "ppp" in (bearer.ipv4.method, bearer.ipv6.method):
+            self._over("the modem wants PPP on a tty: give it a line of kind at")
+            return False
+        if self._settings.configure:
+            self._configured = addresses.Set(bearer)
+            try:
+                await self._configured.set()
+            except addresses.AddressError as error:
+                self._over(f"the address cannot be set: {error}")
+                return False
+        return self._settings.probes is None or await self._is_proven(watch, bearer, self._settings.probes)
+
+    async def _is_proven(self, watch: Watch, bearer: Bearer, wanted: InterfaceSettings) -> bool:
+        """Whether probes over the bearer's interface are answered; they go on then."""
+        if not bearer.interface:
+            self._over("the bearer does not name its interface, so it cannot be probed")
+            return False
+        settings = replace(wanted, interface=bearer.interface, gateway=bearer.ipv4.gateway)
+        probes = self._probes = Probes(
+            self.name, settings, wanted.metric or 0, wake=self._wake.set, note=lambda text: self._report("note", cause=text)
+        )
+        until = time.monotonic() + self._settings.proven_s
+        while not (self._hangs_up or probes.is_up):
+            now, bearer = time.monotonic(), Bearer.of(self._own)
+            if bearer.is_connected is False:
+                self._over(bearer.error or "the network has ended the connection")
+            elif now >= until:
+                self._over(f"nothing gets through: {probes.failure or 'no answer to probes'}")
+            else:
+                self._tick(watch, watch.modem, now)
+                await self._wait(min(self._tick_at, until) - now)
+                watch.check()
+        return not self._hangs_up
+
+    async def _end_probes(self) -> None:
+        probes, self._probes = self._probes, None
+        if probes is not None:
+            await probes.end()
 
     async def _until_end(self, watch: Watch) -> None:
         low_since: float | None = None
@@ -562,6 +577,9 @@ class ModemManagerLine:
                 return
             if self._own.get("DisconnectRequest") is True:
                 self._over("the network asks for the end of the connection")
+                return
+            if self._probes is not None and not self._probes.is_up:
+                self._over(self._probes.failure)
                 return
             if low_since is not None and now - low_since >= _AFTER_STATE_S:
                 self._over(f"the modem is {modem.state.name.lower()}")
@@ -578,6 +596,14 @@ class ModemManagerLine:
             self._order = None
             self._report("dropped" if self._is_link_up else "dial-failed", call=self._call, cause=cause)
 
+    def _hidden(self, text: str) -> str:
+        """A text without the secrets that the other side may have put into it."""
+        for secret in self._secrets:
+            text = text.replace(secret, "****")
+        return text
+
     def _report(self, event: str, **details: Any) -> None:
         bytes_in, bytes_out = self._bytes
+        if "cause" in details:
+            details["cause"] = self._hidden(details["cause"])
         self._tell(Report(self.name, event, bytes_in=bytes_in, bytes_out=bytes_out, **details))

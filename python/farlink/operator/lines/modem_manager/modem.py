@@ -126,6 +126,7 @@ def observed(interfaces: Mapping[str, Any]) -> dict[str, Any]:
         "operator_code": values.text(network, "OperatorCode", 10) or None,
         "technology": technologies(values.whole(own, "AccessTechnologies") or 0) or None,
         "rsrp_dbm": None,
+        "rssi_dbm": None,
         "snr_db": None,
     }
     for key in _DBM_OF:
@@ -149,6 +150,18 @@ def network_words(seen: Mapping[str, Any], cell: str = "") -> str:
     parts = [seen.get("operator"), seen.get("operator_code"), seen.get("technology"), cell and f"cell {cell}"]
     where = ", ".join(str(one) for one in parts if one)
     return f"{seen.get('registration') or 'registration unknown'}{f': {where}' if where else ''}"
+
+
+def power_words(seen: Mapping[str, Any]) -> str:
+    """The received power in words; empty if the modem does not tell.
+
+    Examples
+    --------
+    >>> power_words({"rsrp_dbm": -91.0, "snr_db": 12.0})
+    'RSRP -91 dBm, SNR 12 dB'
+    """
+    kinds = (("RSRP", "rsrp_dbm", "dBm"), ("RSSI", "rssi_dbm", "dBm"), ("SNR", "snr_db", "dB"))
+    return ", ".join(f"{name} {seen[key]:g} {unit}" for name, key, unit in kinds if seen.get(key) is not None)
 
 
 def cell_of(answer: Any) -> str:
