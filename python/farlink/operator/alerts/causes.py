@@ -192,7 +192,7 @@ CAUSES: dict[str, Cause] = {
     one.name: one
     for one in (
         # Those that say more come before those that they hide.
-        _cause("sim-locked", "critical", "{line}: SIM is locked", _sim),
+        _cause("sim-locked", "critical", "{line}: SIM cannot be used", _sim),
         _cause("modem-failed", "warning", "{line}: modem has failed", _modem),
         # A modem that is reset is away for some seconds.
         _cause("port-gone", "warning", "{line}: port is gone", _no_port, is_damped=True),

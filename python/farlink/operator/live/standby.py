@@ -105,13 +105,18 @@ class StandbyLine:
             return
         is_due = any(one.alert in TRIGGERS and _for_s(one, now) >= self._rules.after_s for one in raised)
         if self._rules.way == "sms":
-            # What other ways can tell costs no short message.
-            wait_s = self._rules.after_s if others.routes else 0.0
-            cleared = [key for key, at in self._told.items() if at is not None and now - at >= wait_s]
-            if is_due or self.outbox.holds(STANDBY, cleared):
+            if self.outbox.holds(STANDBY, lambda message: self._is_worth_it(message, now, others, is_due=is_due)):
                 self._send_what_waits(now)
         elif is_due and now >= self._call_at and any(others.waiting(name) for name in others.routes):
             self._task = asyncio.create_task(self._call(others))
+
+    def _is_worth_it(self, message: Message, now: float, others: Outbox, *, is_due: bool) -> bool:
+        """Whether it costs a short message; what is less goes with the next one."""
+        if message.kind != "cleared":
+            return is_due and message.severity == "critical"
+        at = self._told.get(message.key)
+        # What other ways can tell costs none.
+        return at is not None and now - at >= (self._rules.after_s if others.routes else 0.0)
 
     def _send_what_waits(self, now: float) -> None:
         messages = self.outbox.take(STANDBY, now)
