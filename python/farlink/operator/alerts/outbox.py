@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
 from farlink.operator.alerts.message import MOST_TOGETHER, Message
@@ -100,9 +100,9 @@ class Outbox:
         route.waiting = deque(one for one in route.waiting if one.key not in gone)
         return found
 
-    def holds(self, name: str, is_wanted: Callable[[Message], bool]) -> bool:
-        """Whether such a message waits for a route."""
-        return any(map(is_wanted, self._routes[name].waiting))
+    def messages(self, name: str) -> list[Message]:
+        """What waits for a route and is not being sent."""
+        return list(self._routes[name].waiting)
 
     def hurry(self, now: float) -> None:
         """Something is up again: routes that pause try now."""
