@@ -92,9 +92,11 @@ class Alerting:
             self._look(status)
         except Exception as error:
             # A fault of this program: alerts are a convenience beside the lines.
-            if not self._fault:
-                self._tell(f"alerts: internal error: {error!r}")
-            self._fault = f"internal error: {error!r}"
+            is_first, self._fault = not self._fault, f"internal error: {error!r}"
+            if is_first:
+                self._tell(f"alerts: {self._fault}")
+                # For the journal: the next operator, which does not know this alert, clears it.
+                self._recorder.raised(Raised("alerts-failing", None, "critical", self._fault, time.time()))
 
     def _look(self, status: Status) -> None:
         for change in self._alerts.observe(time.monotonic(), time.time(), self._view(status)):
