@@ -170,7 +170,7 @@ def journal(request, tmp_path):
         return
     if request.param == "version 2":
         with sqlite3.connect(path) as database:
-            database.executescript("DROP TABLE fact; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE;")
+            database.executescript("DROP TABLE fact; DROP TABLE alert; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE;")
     if request.param == "damaged":
         path.write_bytes(path.read_bytes()[:-4096])
     yield path
