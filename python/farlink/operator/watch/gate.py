@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
@@ -14,6 +15,7 @@ from farlink.operator.watch.tokens import Right, Tokens
 from farlink.untrusted import printable
 
 MOST_BODY_BYTES = 65_536
+_BODY_S = 10.0
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -113,9 +115,13 @@ class Gate:
             self._check_names(scope)
             asker = self._asker(scope)
             scope.setdefault("state", {})["asker"] = asker
-            await self._app(scope, await _whole_body(scope, receive), answer)
+            async with asyncio.timeout(_BODY_S):
+                whole = await _whole_body(scope, receive)
+            await self._app(scope, whole, answer)
         except _Refused as refused:
             await _refuse(refused, answer)
+        except TimeoutError:
+            await _refuse(_Refused(408, f"the body took more than {_BODY_S:g} s", "send it at once", [_CLOSE]), answer)
         finally:
             if status >= 400 or scope["method"] not in ("GET", "HEAD"):
                 who = f" by {asker.name}" if asker.name else ""
@@ -156,6 +162,7 @@ class Gate:
         return asker
 
 
+_CLOSE = (b"connection", b"close")
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="farlink"')
 
 
@@ -198,7 +205,7 @@ async def _whole_body(scope: Message, receive: Receive) -> Receive:
 
 
 def _too_long() -> _Refused:
-    return _Refused(413, f"the body has more than {MOST_BODY_BYTES} bytes", "send less", [(b"connection", b"close")])
+    return _Refused(413, f"the body has more than {MOST_BODY_BYTES} bytes", "send less", [_CLOSE])
 
 
 async def _refuse(refused: _Refused, send: Send) -> None:

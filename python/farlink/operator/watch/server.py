@@ -15,6 +15,7 @@ from farlink.operator.live.systemd import notify
 from farlink.operator.watch.api import application
 from farlink.operator.watch.gate import Gate, Policy
 from farlink.operator.watch.listen import Place
+from farlink.operator.watch.protocol import Http
 from farlink.operator.watch.source import Source
 from farlink.operator.watch.tokens import Tokens, file_of
 from farlink.untrusted import printable
@@ -75,7 +76,7 @@ def serve(sources: Sequence[Source], policy: Policy, listener: socket.socket, te
     logging.getLogger("uvicorn.error").addHandler(_Told(tell))
     config = uvicorn.Config(
         gate,
-        http="h11",
+        http=Http,
         ws="none",
         loop="asyncio",
         lifespan="off",
