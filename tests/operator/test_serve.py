@@ -372,15 +372,20 @@ def test_a_server_that_is_killed_or_stopped_ends_nothing(world, tmp_path):
     assert {name: one["call"] for name, one in world.near.lines().items()} == calls
 
 
-def test_an_operator_that_hangs_delays_nobody_for_long(world, tmp_path):
-    with serving(tmp_path, world.near.config, "--listen", "127.0.0.1:0") as server, server.client() as client:
-        world.near.process.send_signal(signal.SIGSTOP)
+def test_operators_that_hang_delay_nobody_for_long(world, tmp_path):
+    arguments = (world.near.config, world.far.config, "--listen", "127.0.0.1:0")
+    with serving(tmp_path, *arguments) as server, server.client() as client:
+        for one in (world.near, world.far):
+            one.process.send_signal(signal.SIGSTOP)
         try:
             begin = time.monotonic()
-            assert 'farlink_operator_reachable{bundle="near"} 0.0' in client.get("/metrics").text
-            assert time.monotonic() - begin < 9
+            text = client.get("/metrics").text
+            took_s = time.monotonic() - begin
         finally:
-            world.near.process.send_signal(signal.SIGCONT)
+            for one in (world.near, world.far):
+                one.process.send_signal(signal.SIGCONT)
+        assert text.count("\nfarlink_operator_reachable{") == 2
+        assert took_s < 9, "less than Prometheus waits, 10 s"
         until(lambda: 'farlink_operator_reachable{bundle="near"} 1.0' in client.get("/metrics").text)
 
 

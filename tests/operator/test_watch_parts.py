@@ -301,7 +301,7 @@ def test_a_connection_that_lasts_ends_now_and_a_lost_one_with_its_last_transitio
 
 
 def test_lengths_are_those_of_the_clock_that_is_never_set():
-    """The time of day is set back by an hour while a line is up; the machine starts anew afterwards, and that clock begins at 0."""
+    """The time of day is set back by an hour while a line is up; later the machine starts anew, and its clock at 0."""
     rows = [
         Transition(1, "kansas", "connected", START_S, 500.0, "boot-1"),
         Transition(1, "kansas", "dropped", START_S - 3600 + 60, 560.0, "boot-1"),

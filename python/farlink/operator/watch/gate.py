@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from farlink.errors import FarlinkError
+from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Right, Tokens
 from farlink.untrusted import printable
 
@@ -90,11 +91,12 @@ class Gate:
     tokens
         Bundle -> its tokens.
     tell
-        Gets a line for each request that is refused or changes something. It has neither tokens nor queries.
+        Gets a line for each request that changes something or is refused, of strangers' a few. It has neither tokens nor queries.
     """
 
     def __init__(self, app: App, policy: Policy, tokens: Mapping[str, Tokens], tell: Tell) -> None:
         self._app, self._policy, self._tokens, self._tell = app, policy, tokens, tell
+        self._tell_refused = Sparing(tell)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -127,7 +129,8 @@ class Gate:
                 who = f" by {asker.name}" if asker.name else ""
                 path = printable(scope["path"], 120)
                 took_s = time.monotonic() - begin
-                self._tell(f"{printable(scope['method'], 10)} {path}{who}: {status} in {took_s:.3f} s")
+                tell = self._tell if status < 400 or asker.name else self._tell_refused
+                tell(f"{printable(scope['method'], 10)} {path}{who}: {status} in {took_s:.3f} s")
 
     def _check_names(self, scope: Message) -> None:
         """Refuse what somebody else's page makes a browser ask, by a name that is made to lead here or from its own origin."""
@@ -152,7 +155,7 @@ class Gate:
                 try:
                     found = tokens.of(text.strip())
                 except FarlinkError as error:
-                    self._tell(f"no token of bundle {bundle} is accepted: {error.message}")
+                    self._tell_refused(f"no token of bundle {bundle} is accepted: {error.message}")
                     continue
                 if found is not None:
                     asker.name = found.name

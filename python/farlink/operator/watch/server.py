@@ -17,6 +17,7 @@ from farlink.operator.watch.gate import Gate, Policy
 from farlink.operator.watch.listen import Place
 from farlink.operator.watch.protocol import Http
 from farlink.operator.watch.source import Source
+from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Tokens, file_of
 from farlink.untrusted import printable
 
@@ -73,7 +74,7 @@ def serve(sources: Sequence[Source], policy: Policy, listener: socket.socket, te
     """
     tokens = {source.bundle.name: Tokens(file_of(source.bundle.journal)) for source in sources}
     gate = Gate(application(sources, policy), policy, tokens, tell)
-    logging.getLogger("uvicorn.error").addHandler(_Told(tell))
+    logging.getLogger("uvicorn.error").addHandler(_Told(Sparing(tell)))
     config = uvicorn.Config(
         gate,
         http=Http,
