@@ -91,7 +91,7 @@ class Gate:
     tokens
         Bundle -> its tokens.
     tell
-        Gets a line for each request that changes something or is refused, of strangers' a few. It has neither tokens nor queries.
+        Gets a line for each request that changes something or is refused, of strangers' a few; never tokens or queries.
     """
 
     def __init__(self, app: App, policy: Policy, tokens: Mapping[str, Tokens], tell: Tell) -> None:
