@@ -233,7 +233,7 @@ def answering(path: Path, answer: bytes | None) -> socket.socket:
 
 NONSENSE = (
     *(b"", b"{}\n", b"[]\n", b"7\n", b"not JSON\n", b'{"answer": []}\n', b'{"answer": {"lines": 7}}\n', b'{"error": 1}\n'),
-    *(b'{"answer": {"bundle": "old", "lines": [{"line": "a"}]}}\n', b"[" * 50_000 + b"\n"),
+    *(b'{"answer": {"lines": []}}\n', b'{"answer": {"bundle": "old", "lines": [{"line": "a"}]}}\n', b"[" * 50_000 + b"\n"),
 )
 
 
