@@ -8,24 +8,14 @@ from typing import Any
 
 from farlink import units
 from farlink.channels.calls.fits import mean_at_least_s
+from farlink.operator.journal.flat import time_of
 from farlink.operator.live.status import HEAD, duration, rows
 from farlink.untrusted import printable
 from farlink.web.data.bundles import View
 from farlink.web.data.calls import Calls, Span, drops, mean_up, throughput_bps, up_times
 
-STATE_WORDS = {
-    "connected": "connected",
-    "silent": "silent",
-    "connecting": "connecting",
-    "waiting": "waiting",
-    "dropped": "dropped",
-    "failed": "failed",
-    "blocked": "blocked",
-    "held": "held",
-    "ended": "ended",
-    "unknown": "unknown",
-}
-"""States that have a sign of their own."""
+# The year 9999.
+_LAST_S = 253_402_300_799.0
 
 
 @dataclass(frozen=True)
@@ -146,9 +136,21 @@ def rate_words(rate_bps: float) -> str:
 
 
 def alert_words(one: Mapping[str, Any]) -> str:
-    """An alert that is raised, as a sentence."""
-    said = printable(one.get("words") or one.get("alert") or "an alert", 300)
-    for_s = one.get("for_s")
-    since = f", for {duration(float(for_s))}" if isinstance(for_s, int | float) else ""
+    """An alert that is raised, as a sentence that stays the same while it is: a change would be read out."""
+    said, line = printable(one.get("words") or one.get("alert") or "an alert", 300), printable(one.get("line") or "", 40)
+    where = f"{line}: " if line and line not in said else ""
+    since_s = one.get("since_unix_s")
+    since = f", since {clock(since_s)} UTC" if isinstance(since_s, int | float) and 0 <= since_s <= _LAST_S else ""
     cause = printable(one.get("cause") or "", 200)
-    return f"{said}{since}" + (f" ({cause})" if cause and cause not in said else "")
+    return f"{where}{said}{since}" + (f" ({cause})" if cause and cause not in said else "")
+
+
+def clock(time_s: float) -> str:
+    """A time of day, UTC, to the second.
+
+    Examples
+    --------
+    >>> clock(1783166403.4)
+    '2026-07-04 12:00:03'
+    """
+    return time_of(time_s)[:19].replace("T", " ")

@@ -9,12 +9,11 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from farlink.errors import FarlinkError
-from farlink.operator.journal.flat import time_of
 from farlink.operator.live.status import duration
 from farlink.untrusted import printable
 from farlink.web.data.bundles import View
 from farlink.web.data.calls import Calls, Span
-from farlink.web.data.line_rows import LineRow, line_rows, rate_words
+from farlink.web.data.line_rows import LineRow, clock, line_rows, rate_words
 from farlink.web.pages.frame import EVERY_S, Site, element, frame, on_order, table, told
 from farlink.web.pages.overview import carry_out, line_buttons, looked
 from farlink.web.pages.signs import sign
@@ -96,8 +95,3 @@ def _call(span: Span) -> list[str]:
     rate = "not counted" if span.throughput_bps is None else rate_words(span.throughput_bps)
     texts = (clock(span.start_s), duration(span.length_s), ended, printable(span.end_cause, 100) or "-", rate)
     return [escape(text) for text in texts]
-
-
-def clock(time_s: float) -> str:
-    """A time of day, UTC, to the second."""
-    return time_of(time_s)[:19].replace("T", " ")

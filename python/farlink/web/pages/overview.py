@@ -128,9 +128,8 @@ def _capital(text: str) -> str:
 def _alerts(view: View) -> str:
     shown = []
     for one in view.alerts:
-        severity, line = printable(one.get("severity") or "alert", 20), printable(one.get("line") or "", 40)
-        where = f"{escape(line)}: " if line else ""
-        shown.append(f'<p class="alert"><strong>{escape(_capital(severity))}:</strong> {where}{escape(alert_words(one))}</p>')
+        severity = _capital(printable(one.get("severity") or "alert", 20))
+        shown.append(f'<p class="alert"><strong>{escape(severity)}:</strong> {escape(alert_words(one))}</p>')
     return "".join(shown)
 
 
