@@ -85,11 +85,13 @@ def test_a_call_of_a_killed_operator_is_no_drop():
     assert mean_words(spans).startswith("above ")
 
 
-def test_reading_leaves_a_journal_and_its_folder_as_they_are(journal):
-    before = {path.name: path.read_bytes() for path in journal.parent.iterdir()}
-    JournalFile(journal).transitions(most=5)
-    CallReader(JournalFile(journal)).calls(time.time())
-    assert {path.name: path.read_bytes() for path in journal.parent.iterdir()} == before
+def test_reading_leaves_a_journal_and_its_folder_as_they_are(tmp_path):
+    path = tmp_path / "old.journal"
+    write_calls(path, calls=4)
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    JournalFile(path).transitions(most=5)
+    CallReader(JournalFile(path)).calls(time.time())
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
 
 
 def test_a_journal_is_read_while_an_operator_writes(tmp_path):

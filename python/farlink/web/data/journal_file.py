@@ -117,8 +117,10 @@ class JournalFile:
 
 @contextmanager
 def _live(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file itself, to read: what it has in its write-ahead log, too."""
-    with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=_PATIENCE_S)) as database:
+    """The file itself, to read. Without a write-ahead log nobody has it open, and SQLite would leave one behind."""
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    place = f"file:{quote(str(path.absolute()))}?mode=ro{'' if has_log else '&immutable=1'}"
+    with closing(sqlite3.connect(place, uri=True, timeout=_PATIENCE_S)) as database:
         if schema.version_of(database, str(path)) != schema.VERSION:
             raise _Damaged
         yield database

@@ -130,7 +130,7 @@ def rate_words(rate_bps: float) -> str:
     Examples
     --------
     >>> rate_words(2400.0), rate_words(0.0)
-    ('2.4 kbit/s', '0 bit/s')
+    ('2.4 kb/s', '0 b/s')
     """
     return units.show(float(f"{rate_bps:.3g}"), "rate_bps")
 
