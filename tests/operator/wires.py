@@ -65,6 +65,10 @@ class Wire:
         self._at_middle("nft", "add table ip t; add chain ip t c { type filter hook forward priority 0; }")
         self.make()
 
+    def prefix_near(self) -> list[str]:
+        """What runs a command at the near end."""
+        return self._wires.prefix_near()
+
     def make(self) -> None:
         """Plug a new interface in, with an address; as if it had been away."""
         at = self._at
