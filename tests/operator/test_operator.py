@@ -323,10 +323,13 @@ def test_only_listed_callers_are_answered_and_the_journal_keeps_who_called(tmp_p
         near = made.start(made.configure("near", 2, profile="iridium-9522b"))
         until(lambda: near.state("near-2") == "connected", lambda: near.log)
         until(lambda: near.of("near-1", "failed"), lambda: near.log)
-        assert far.of("far-2", "connecting")[0].cause == "answering 102"
+        (answered, *_) = far.of("far-2", "connecting")
+        assert (answered.cause, answered.caller) == ("answering", "102")
+        assert "far-2: connecting (answering 102)" in far.log
         assert far.lines()["far-2"]["number"] == "102"
         assert far.of("far-1", "connecting") == []
-        assert "a call is not answered: 101 is none of the line's callers" in [one.cause for one in far.of("far-1", "alive")]
+        refused = ("a call is not answered: the caller is none of the line's callers", "101")
+        assert refused in [(one.cause, one.caller) for one in far.of("far-1", "alive")]
         assert near.of("near-1", "failed")[0].cause == "NO ANSWER"
         assert (near.end(), far.end()) == (0, 0)
 

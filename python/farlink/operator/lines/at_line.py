@@ -287,7 +287,7 @@ class AtLine:
             return
         is_told = self._dialogue.names_callers
         why = "is none of the line's callers" if who else "does not say who it is" if is_told else "is not named by the modem"
-        self._report("note", cause=f"a call is not answered: {who or 'the caller'} {why}")
+        self._report("note", cause=f"a call is not answered: the caller {why}", number=who)
 
     def _tell_back(self) -> None:
         """Tell, once, that a port is there again."""
