@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -208,3 +212,29 @@ def test_a_hold_that_cannot_be_kept_says_so_and_is_kept_later(tmp_path, monkeypa
 
     with Journal(bundle.journal) as journal:
         asyncio.run(asyncio.wait_for(act(), 60))
+
+
+def test_a_killed_operator_takes_its_hooks_with_it_and_what_they_have_started(tmp_path):
+    program = tmp_path / "hook"
+    program.write_text(
+        f"#!/bin/sh\nsleep 1000 & echo $! $$ $PPID > {tmp_path}/new\nmv {tmp_path}/new {tmp_path}/started\nwait\n"
+    )
+    program.chmod(0o755)
+    code = (
+        "import asyncio, pathlib, sys; from farlink.operator.live.hooks import Hooks\n"
+        "async def act():\n"
+        "    hooks = Hooks(pathlib.Path(sys.argv[1])); hooks.tell({'line': 'a'}); await asyncio.sleep(1000)\n"
+        "asyncio.run(act())\n"
+    )
+    operator = subprocess.Popen([sys.executable, "-c", code, program])
+    processes = until((tmp_path / "started").exists) and (tmp_path / "started").read_text().split()
+    assert all(is_alive(process) for process in processes)
+    operator.kill()
+    operator.wait()
+    until(lambda: not any(map(is_alive, processes)), lambda: processes)
+
+
+def is_alive(process: str) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False

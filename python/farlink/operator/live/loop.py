@@ -21,6 +21,7 @@ from farlink.operator.config import Bundle, Secrets
 from farlink.operator.config.kinds import KINDS, Parts, Traits, traits_of
 from farlink.operator.journal import Journal
 from farlink.operator.lines import Line, Report
+from farlink.operator.lines.threads import OneThreadEach
 from farlink.operator.live import by_hand
 from farlink.operator.live.alerting import Alerting
 from farlink.operator.live.control import Server, socket_of
@@ -485,6 +486,7 @@ async def _until_signal(
 ) -> None:
     operator = Operator(bundle, secrets, journal, back_end, folder=folder, tell=tell)
     loop = asyncio.get_running_loop()
+    loop.set_default_executor(OneThreadEach())
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
         numbers.append(signal.SIGHUP)
