@@ -248,12 +248,13 @@ class Journal:
                 kept = "SELECT number FROM transition ORDER BY number DESC LIMIT ?"
                 first = max(first, _one(database, f"SELECT coalesce(min(number), 0) FROM ({kept})", most))
                 first = _one(database, "SELECT coalesce(max(number), 0) + 1 FROM transition") if most == 0 else first
-            alert_rows.forget(database, before_s)
             deleted = database.execute("DELETE FROM transition WHERE number < ?", (first,)).rowcount
             if deleted:
                 database.execute("DELETE FROM nonsense WHERE transition_number < ?", (first,))
                 database.execute("DELETE FROM gap WHERE last_number < ?", (first,))
                 database.execute("INSERT INTO gap VALUES (1, ?, 'retention')", (first - 1,))
+                # Alerts have times of day only: those before all that is left.
+                alert_rows.forget(database, database.execute("SELECT min(time_s) FROM transition").fetchone()[0])
                 empty = "number NOT IN (SELECT connection FROM transition)"
                 database.execute(f"DELETE FROM connection WHERE end_s IS NOT NULL AND {empty}")
                 database.execute("DELETE FROM member WHERE connection NOT IN (SELECT number FROM connection)")
