@@ -27,8 +27,8 @@ from farlink.operator.live.recorder import Recorder
 from tests.operator.live_world import Running, until, world_in
 
 
-def test_a_killed_operator_has_charged_its_calls_and_its_connections_end(tmp_path):
-    with world_in(tmp_path) as made:
+def test_a_killed_operator_has_charged_its_calls_and_its_connections_end(tmp_path, programs):
+    with world_in(tmp_path, programs=programs) as made:
         made.bank(1)
         far = made.start(made.configure("far", 1))
         config = made.configure("near", 1)
