@@ -14,6 +14,7 @@ import array
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from pathlib import Path
 
 _MOST_BYTES = 1 << 20
 _FIRST = ("farlink.cli.commands", "farlink.engines", "numpy")
+_OF_OPERATORS = ("farlink.operator.live", "farlink.operator.bank", "serialx")
 # What one program has imported of these, the next ones find imported. Others start threads, which no fork keeps.
 _KEPT = {"farlink", "numpy", "scipy", "h5py", "matplotlib", "rich", "pydantic", "typer", "tomllib", "json", "csv"}
 
@@ -117,12 +119,80 @@ class Programs:
             raise subprocess.TimeoutExpired(asked["arguments"], timeout, found[ours_out], found[ours_err])
         return subprocess.CompletedProcess(asked["arguments"], status, found[ours_out], found[ours_err])
 
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        stdout: int,
+        stderr: int,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Started:
+        """A program that runs until it ends by itself or by a signal, beside others.
+
+        Parameters
+        ----------
+        arguments
+            Of the interpreter.
+        stdout, stderr
+            File descriptors of its output.
+        cwd, env
+            Its folder and environment; those of this process by default.
+        """
+        asked = {"arguments": list(arguments), "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+        status, theirs = os.pipe()
+        with Path(os.devnull).open("rb") as none:
+            message = json.dumps({**asked, "is_started": True}).encode()
+            socket.send_fds(self._socket, [message], [none.fileno(), stdout, stderr, theirs])
+        os.close(theirs)
+        (pid,) = self._answer()
+        return Started(pid, status)
+
     def _answer(self) -> tuple[int]:
         said = self._socket.recv(64)
         if not said:
             msg = "the process that forks for programs has ended; what it printed stands above"
             raise ChildProcessError(msg)
         return (int(said),)
+
+
+class Started:
+    """A program that was started, with the methods of `subprocess.Popen` that tests need."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self.pid, self.returncode = pid, None
+        self._status = status
+
+    def poll(self) -> int | None:
+        """Its exit status; None while it runs."""
+        return self._within(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        status = self._within(timeout)
+        if status is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired([f"process {self.pid}"], timeout)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; to an ended one nothing."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """End it by SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def _within(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+            with os.fdopen(self._status, "rb") as file:
+                self.returncode = int(file.read())
+        return self.returncode
 
 
 def _read(end: int, found: dict[int, bytes]) -> None:
@@ -144,11 +214,21 @@ def _serve(ours: socket.socket) -> list[str]:
     typer = import_module("typer.main")
     typer.get_command = cache(typer.get_command)
     typer.get_command(import_module("farlink.cli.commands").app)
+    nurses: list[int] = []
     while True:
-        said, ends, _, _ = socket.recv_fds(ours, _MOST_BYTES, 3)
+        nurses = [one for one in nurses if os.waitpid(one, os.WNOHANG)[0] == 0]
+        said, ends, _, _ = socket.recv_fds(ours, _MOST_BYTES, 4)
         if not said:
             os._exit(0)
         asked = json.loads(said)
+        if asked.get("is_started"):
+            for name in _OF_OPERATORS:
+                import_module(name)
+            nurse = _started(asked, ends, ours)
+            if nurse == 0:
+                return list(asked["arguments"])
+            nurses.append(nurse)
+            continue
         report, reported = os.pipe()
         gc.freeze()
         pid = os.fork()
@@ -171,6 +251,36 @@ def _serve(ours: socket.socket) -> list[str]:
                 import_module(name)
 
 
+def _started(asked: dict[str, object], ends: array.array[int] | list[int], ours: socket.socket) -> int:
+    """Fork for a program that runs beside others. Its parent is a process that waits for its end: the number of that, or 0."""
+    *ends, status = ends
+    told, tells = os.pipe()
+    gc.freeze()
+    nurse = os.fork()
+    if nurse == 0:
+        ours.close()
+        os.close(told)
+        pid = os.fork()
+        if pid == 0:
+            for end in (status, tells):
+                os.close(end)
+            nothing, reported = os.pipe()
+            os.close(nothing)
+            _become(asked, ends, reported)
+            return 0
+        os.write(tells, str(pid).encode())
+        for end in (*ends, tells):
+            os.close(end)
+        _, left = os.waitpid(pid, 0)
+        os.write(status, str(os.waitstatus_to_exitcode(left)).encode())
+        os._exit(0)
+    for end in (*ends, status, tells):
+        os.close(end)
+    with os.fdopen(told, "rb") as file:
+        ours.send(file.read())
+    return nurse
+
+
 def _become(asked: dict[str, object], ends: array.array[int] | list[int], reported: int) -> None:
     """Take on the folder, environment and streams of a program, and tell at its end what it has imported."""
     import atexit
@@ -187,7 +297,8 @@ def _become(asked: dict[str, object], ends: array.array[int] | list[int], report
     def tell() -> None:
         if os.getpid() == pid:
             new = [name for name in sys.modules if name not in before and name.partition(".")[0] in _KEPT]
-            os.write(reported, " ".join(new).encode()[:60_000])
+            with suppress(BrokenPipeError):
+                os.write(reported, " ".join(new).encode()[:60_000])
 
     atexit.register(tell)
     os.set_inheritable(reported, False)

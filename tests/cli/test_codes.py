@@ -5,8 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import select
 import signal
-import time
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 from tests.conftest import assert_refused
@@ -146,11 +150,31 @@ def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_interrupt_keeps_the_decoded_bits(started, tmp_path):
-    process = started("trace", "bursts", *SMALL, "--ebn0-db", "4", "--bits", "1e12", "-o", "wrong.npz")
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+def all_of(terminal: int) -> str:
+    """What is written to a terminal until its last writer is gone."""
+    said = b""
+    with suppress(OSError):
+        while data := os.read(terminal, 65536):
+            said += data
+    return said.decode()
+
+
+def test_interrupt_keeps_the_decoded_bits(tmp_path):
+    arguments = ["trace", "bursts", *SMALL, "--ebn0-db", "4", "--bits", "1e12", "-o", "wrong.npz"]
+    terminal, stderr_of_it = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "farlink.cli", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr_of_it, text=True
+    ) as process:
+        os.close(stderr_of_it)
+        try:
+            # The bar is drawn when bits have been decoded for a second.
+            assert select.select([terminal], [], [], 120)[0]
+            process.send_signal(signal.SIGINT)
+            stderr = all_of(terminal)
+            stdout, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            os.close(terminal)
 
     assert process.returncode == 130, stderr
     assert "decoded bits kept" in stderr

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -217,6 +217,15 @@ def test_only_one_process_receives_with_a_key(farlink, hosts, tmp_path):
     assert_refused(done, ["another process receives with the same key", "another folder of keys"])
 
 
+def there(folder: Path) -> int:
+    """Bytes on the disk below a folder."""
+    found = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            found += 512 * path.stat().st_blocks
+    return found
+
+
 def test_either_side_may_be_killed_at_any_time(hosts, tmp_path):
     """Whatever is killed, the same commands go on, and in the end all is there. `make soak` sets more kills."""
     kills = int(os.environ.get("FARLINK_KILLS", "6"))
@@ -230,7 +239,10 @@ def test_either_side_may_be_killed_at_any_time(hosts, tmp_path):
             sender = subprocess.Popen(
                 [part.format(port=address.rsplit(":", 1)[1]) for part in send], cwd=tmp_path, stdout=subprocess.DEVNULL
             )
-            time.sleep(chance.uniform(0.5, 2.0))
+            # At any time: before a byte has come, or when some more of them are there.
+            more = there(tmp_path / "in") + chance.choice([0, chance.randrange(1_500_000)])
+            while there(tmp_path / "in") < more and sender.poll() is None:
+                time.sleep(0.01)
             done = sender.poll() == 0
             chance.choice([sender, receiver]).kill()
             sender.kill()

@@ -37,6 +37,7 @@ MOST_GROWTH_BYTES = 5e6
 LOOK_S = 10.0
 CHECK_S = 600.0
 DAY_S = 86_400.0
+YEARS_S = 50 * 365 * DAY_S
 LONGEST_SLEEP_S = 3 * 3600.0
 # Above a day, which a budget may take, with the time of a trouble: who then has neither dialled nor been up is stuck.
 STUCK_S = 40 * 3600.0
@@ -212,8 +213,7 @@ class World:
             self.journals[name]._database.execute("PRAGMA max_page_count = 1000000")
 
     def _clock_jump(self) -> None:
-        by_s = self.rng.choice((-1, 1)) * self.rng.choice((60.0, 3600.0, DAY_S, 20 * DAY_S))
-        # What is a year ahead would be taken for old by the journal; what is set is set right again.
+        by_s = self.rng.choice((-1, 1)) * self.rng.choice((60.0, 3600.0, DAY_S, 20 * DAY_S, YEARS_S))
         self.clocks.set_wall(by_s)
         self._later(3600, self.clocks.set_wall, -by_s)
 

@@ -42,7 +42,11 @@ def test_old_alerts_are_forgotten_unless_they_are_raised(tmp_path):
             number = journal.raise_alert(ROW)
             if cleared_s:
                 journal.clear_alert(number, cleared_s)
-        journal.forget(1.5e9)
+        for time_s, monotonic_s in ((1e9, 0.0), (1.5e9, 100.0)):
+            journal.record(Transition(1, "kansas", "failed", time_s, monotonic_s, "b"))
+        assert journal.forget(200.0, boot_id="b", monotonic_s=110.0) == 0
+        assert len(journal.history().alerts) == 3
+        assert journal.forget(50.0, boot_id="b", monotonic_s=110.0) == 1
         assert [one.number for one in journal.history().alerts] == [2, 3]
 
 
@@ -50,7 +54,7 @@ def test_a_journal_without_alerts_gets_their_table(tmp_path):
     with Journal(tmp_path / "j") as journal:
         journal.record(Transition(1, "kansas", "connected", 1e9, 5.0, "b"))
     old = sqlite3.connect(tmp_path / "j")
-    old.executescript("DROP TABLE alert; PRAGMA user_version = 3;")
+    old.executescript("DROP TABLE alert; ALTER TABLE transition DROP COLUMN caller; PRAGMA user_version = 3;")
     old.close()
     assert read(tmp_path / "j")[0].alerts == ()
     with Journal(tmp_path / "j") as journal:

@@ -71,7 +71,7 @@ class World:
         self.tty = os.open("/dev/null", os.O_RDWR)
 
     async def start(self, line: str, script: str) -> Any:
-        (self.folder / f"camp-{line}.script").write_text(script)
+        (self.folder / f"camp@{line}.script").write_text(script)
         return await self.back_end.start(line, self.tty, self.said.append)
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -81,7 +81,7 @@ class World:
             await asyncio.sleep(0.01)
 
     def running(self) -> list[int]:
-        return list(orphans.find({str(self.folder / f"camp-{line}.options") for line in "ab"}))
+        return list(orphans.find({str(self.folder / f"camp@{line}.options") for line in "ab"}))
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_an_attached_link_is_up_only_when_the_bundle_has_its_addresses(play):
     async def act(world: World) -> None:
         world.flags.write_text("0x1090\n")
         await world.start("a", f"{ATTACHED}\nPAP authentication succeeded")
-        log = world.folder / "camp-a.log"
+        log = world.folder / "camp@a.log"
         await world.until(lambda: log.exists() and "PAP" in log.read_text())
         await asyncio.sleep(0.3)
         assert world.said == []
@@ -254,7 +254,7 @@ def test_messages_are_kept_without_secrets_and_within_bounds(play, monkeypatch):
         await world.until(lambda: bool(world.said) and isinstance(world.said[-1], Down))
 
     world = play(act)
-    logs = [world.folder / "camp-a.log", world.folder / "camp-a.log.1"]
+    logs = [world.folder / "camp@a.log", world.folder / "camp@a.log.1"]
     assert "message 39 of ***" in logs[0].read_text()
     assert all("canary-secret" not in log.read_text() and log.stat().st_size < 600 for log in logs)
 
@@ -264,7 +264,7 @@ def test_options_of_each_line_and_secrets_are_written(play):
         return
 
     world = play(act)
-    assert "nopersist" in (world.folder / "camp-a.options").read_text()
+    assert "nopersist" in (world.folder / "camp@a.options").read_text()
     assert (world.folder / "chap-secrets").stat().st_mode & 0o777 == 0o600
 
 
@@ -276,21 +276,21 @@ def test_without_root_pppd_gets_what_root_has_installed(tmp_path):
     back_end = PppdBackEnd(bundle, Secrets("canary-secret"), folder=tmp_path / "own", secrets_folder=tmp_path, is_root=False)
     assert back_end.prepare() == []
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "own"]), "no secret is written"
-    assert back_end._options["a"] == ("call", "farlink-camp-a")
+    assert back_end._options["a"] == ("call", "farlink-camp@a")
 
 
 def test_what_a_killed_operator_left_behind_is_ended(tmp_path):
     world = World(tmp_path)
     os.close(world.tty)
-    (tmp_path / "camp-a.script").write_text(ATTACHED)
-    left = subprocess.Popen([tmp_path / "pppd", "file", tmp_path / "camp-a.options", "logfd", "1"], stdout=subprocess.DEVNULL)
+    (tmp_path / "camp@a.script").write_text(ATTACHED)
+    left = subprocess.Popen([tmp_path / "pppd", "file", tmp_path / "camp@a.options", "logfd", "1"], stdout=subprocess.DEVNULL)
     editor = "import time; time.sleep(100)"
-    other = subprocess.Popen([sys.executable, "-c", editor, tmp_path / "camp-a.options"])
+    other = subprocess.Popen([sys.executable, "-c", editor, tmp_path / "camp@a.options"])
     try:
         end = time.monotonic() + PATIENCE_S
         while not world.running():
             assert time.monotonic() < end
-        assert world.back_end.prepare() == [str(tmp_path / "camp-a.options")]
+        assert world.back_end.prepare() == [str(tmp_path / "camp@a.options")]
         assert left.wait(PATIENCE_S) != 0
         assert other.poll() is None, "nobody else's process is ended"
     finally:

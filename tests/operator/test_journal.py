@@ -323,8 +323,10 @@ def test_retention(tmp_path):
     path = filled(tmp_path / "j", 100)
     with Journal(path) as journal:
         journal.finish(1, START_S + 100)
-        assert journal.forget(START_S + 40) == 40
-        assert journal.forget(0, most=10) == 50
+        now = {"boot_id": "b", "monotonic_s": 100.0}
+        assert journal.forget(100.5, **now) == 0
+        assert journal.forget(60.5, **now) == 40
+        assert journal.forget(1e9, **now, most=10) == 50
         assert [one.number for one in journal.history().transitions] == list(range(91, 101))
         assert len(journal.history().connections) == 1
     with Journal(path) as journal:
@@ -334,7 +336,7 @@ def test_retention(tmp_path):
     with Journal(path) as journal:
         assert journal.loss.set_aside is not None
         assert all(first > 90 for first, _ in journal.loss.missing)
-        assert journal.forget(START_S + 1e6) > 0
+        assert journal.forget(0.0, **now) > 0
         assert journal.history() == History((), ())
 
 
@@ -381,6 +383,7 @@ def histories(draw):
                 bytes_in=draw(COUNTS),
                 bytes_out=draw(COUNTS),
                 is_injected=draw(st.booleans()),
+                caller=draw(st.none() | st.text(max_size=20)),
                 nonsense=draw(st.binary(max_size=40)),
                 number=number,
             )

@@ -103,7 +103,7 @@ def test_check_says_what_a_user_lacks_for_pppd_and_what_to_do(folder, interprete
     assert done.returncode == 0, "the file is right all the same"
     notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
     assert "note: this user may not write the journal in /: name another place with journal, or chown it" in notes
-    (peer,) = (note for note in notes if "/etc/ppp/peers/farlink-camp-kansas is missing" in note)
+    (peer,) = (note for note in notes if "/etc/ppp/peers/farlink-camp@kansas is missing" in note)
     assert f"sudo farlink bundle check {folder}/camp.toml --install" in peer
     if PPPD is not None:
         (group,) = (note for note in notes if "may not start" in note)
@@ -129,7 +129,7 @@ def test_root_needs_neither_groups_nor_installed_options(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     said = [one.message for one in needs_of(CAMP, compiler, **given)]
     assert any("is not setuid root" in one for one in said)
-    assert any("farlink-camp-kansas is missing" in one for one in said)
+    assert any("farlink-camp@kansas is missing" in one for one in said)
     assert all(one.remedy for one in needs._rights(program))
 
 
@@ -138,7 +138,7 @@ def test_options_are_installed_for_those_who_are_not_root(tmp_path):
     compiler = Pppd(tmp_path, secrets_folder=tmp_path)
     assert compiler.differing(CAMP) == ["kansas"]
     written = compiler.install(CAMP, Secrets(CANARY))
-    assert [path.name for path in written] == ["farlink-camp-kansas", "chap-secrets", "pap-secrets"]
+    assert [path.name for path in written] == ["farlink-camp@kansas", "chap-secrets", "pap-secrets"]
     assert compiler.differing(CAMP) == []
     assert CANARY not in written[0].read_text()
     assert [path.stat().st_mode & 0o777 for path in written] == [0o640, 0o600, 0o600]
@@ -171,7 +171,7 @@ def test_pppd_takes_the_installed_options_of_a_user_who_may_not_give_them(tmp_pa
             ["unshare", "-m", "sh", "-c", f"{mount} && exec {prefix} {PPPD} {options} logfd 1 dryrun"],
             **{"capture_output": True, "text": True, "timeout": PATIENCE_S},
         )
-        for options in ("call farlink-camp-kansas", f"file {own}")
+        for options in ("call farlink-camp@kansas", f"file {own}")
     ]
     if "mount:" in done[0].stderr:
         pytest.skip(f"no mounts here: {done[0].stderr}")
@@ -211,3 +211,24 @@ def test_no_core_is_made_of_an_operator_and_nobody_else_reads_its_memory(tmp_pat
         assert [path for path in tmp_path.iterdir() if path.name.startswith("core")] == cores
     if not has_cores:
         pytest.skip("this machine makes no core of any process, so that there was none says nothing")
+
+
+def test_files_of_lines_have_names_that_no_other_line_has_and_former_ones_go(tmp_path):
+    """Line `b-c` of bundle `a`, and line `c` of `a-b`, had one file, which each start wrote anew."""
+    (tmp_path / "peers").mkdir()
+    pairs = [("a", "b-c"), ("a-b", "c")]
+    bundles = [Bundle(name, (Line(line, "/dev/ttyS9", "hayes", number="12"),), 1) for name, line in pairs]
+    compiler = Pppd(tmp_path, secrets_folder=tmp_path)
+    foreign = tmp_path / "peers" / "farlink-a-b-c"
+    foreign.write_text("# c of a-b, compiled by farlink: changes are lost\n/dev/ttyS9\n")
+    (tmp_path / "a-b-c.options").write_text("# of a person\n")
+    written = [path for bundle in bundles for act in (compiler.write, compiler.install) for path in act(bundle, Secrets())]
+
+    assert len(set(written)) == 4
+    assert not foreign.exists()
+    assert (tmp_path / "a-b-c.options").read_text() == "# of a person\n"
+    assert [compiler.differing(bundle) for bundle in bundles] == [[], []]
+    for content in (b"\xff\xfe", b""):
+        foreign.write_bytes(content)
+        compiler.install(bundles[0], Secrets())
+        assert foreign.read_bytes() == content

@@ -85,7 +85,7 @@ class End:
 
     def pppds(self) -> dict[int, str]:
         """Its pppds."""
-        return orphans.find({f"/run/farlink/{self.name}-{self.name}-{at}.options" for at in range(1, 9)})
+        return orphans.find({f"/run/farlink/{self.name}@{self.name}-{at}.options" for at in range(1, 9)})
 
     def states(self, line: str) -> list[str]:
         """What the journal says of a line, without observations."""

@@ -104,11 +104,11 @@ class End:
 
     def options(self, at: int) -> Path:
         """The options of a line."""
-        return self.folder / f"camp-line-{at + 1}.options"
+        return self.folder / f"camp@line-{at + 1}.options"
 
     def log(self, at: int) -> str:
         """What the pppd's of a line wrote."""
-        path = self.folder / f"camp-line-{at + 1}.log"
+        path = self.folder / f"camp@line-{at + 1}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     @contextlib.contextmanager

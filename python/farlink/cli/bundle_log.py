@@ -68,7 +68,7 @@ def _shown(history: History, last: int) -> str:
     rows = []
     for one in history.transitions[-last:]:
         signal = f"{one.bars} bars" if one.bars is not None else "" if one.snr_db is None else f"{one.snr_db:g} dB"
-        cause = one.cause + (" (injected)" if one.is_injected else "")
+        cause = one.cause + (" (injected)" if one.is_injected else "") + (f" (from {one.caller})" if one.caller else "")
         rows.append((time_of(one.time_s), one.modem, one.state, signal, str(one.attempt or ""), cause[:60]))
     head = ("time", "line", "state", "signal", "attempt", "cause")
     counts = f"{counted(len(history.transitions), 'transition')} of {counted(len(history.connections), 'connection')}"

@@ -199,6 +199,8 @@ def _note_left(done: Mapping[str, Any]) -> None:
         note(f"nothing is done to: {', '.join(f'{line}, which {why}' for line, why in done['left'].items())}")
     for line, why in done.get("waits", {}).items():
         note(f"{line} still waits ({why})")
+    if done.get("warning"):
+        note(f"warning: {done['warning']}")
 
 
 def _ask(config: Path, request: dict[str, Any]) -> dict[str, Any]:

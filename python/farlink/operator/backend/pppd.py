@@ -21,7 +21,7 @@ from farlink.operator.backend.process import Process
 from farlink.operator.config.bundle import Bundle, Line
 from farlink.operator.config.secrets_file import Secrets
 from farlink.operator.journal.lock import Lock
-from farlink.operator.pppd import Pppd, needs_of, program_of
+from farlink.operator.pppd import Pppd, file_stem, needs_of, program_of
 
 _INTERFACES = Path("/sys/class/net")
 # Above what pppd takes to ask a dead far end for its end, and to be done with that.
@@ -140,7 +140,7 @@ class PppdBackEnd:
     def _options_of(self, line: Line) -> tuple[str, str]:
         """How pppd is told where the options of a line are."""
         if self._is_root:
-            return "file", str(self._folder / f"{self._bundle.name}-{line.name}.options")
+            return "file", str(self._folder / f"{file_stem(self._bundle.name, line.name)}.options")
         return "call", self._compiler.peer(self._bundle, line)
 
     def delay_s(self, line: str) -> float:
@@ -174,7 +174,7 @@ class PppdBackEnd:
         await asyncio.gather(*(one.end(signal.SIGTERM) for one in links))
 
     def _log(self, line: str) -> Path:
-        return self._folder / f"{self._bundle.name}-{line}.log"
+        return self._folder / f"{file_stem(self._bundle.name, line)}.log"
 
 
 class _PppdLink:

@@ -54,7 +54,7 @@ class Process:
         """
         made = cls(said, ended)
         made._process = await asyncio.create_subprocess_exec(
-            *_dies_with_us(),
+            *dies_with_us(),
             *arguments,
             stdin=tty,
             stdout=asyncio.subprocess.PIPE,
@@ -101,7 +101,7 @@ class Process:
         self._ended(await process.wait())
 
 
-def _dies_with_us() -> list[str]:
+def dies_with_us() -> list[str]:
     """What goes before a command so that it ends with this process. Setuid programs escape it: `orphans` finds those."""
     setpriv = shutil.which("setpriv", path=f"{os.environ.get('PATH', '')}:/usr/bin:/bin")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

@@ -191,7 +191,7 @@ class Bundle:
     hook
         Program that is started with each change of a line and each alert; None if there is none.
     keep_days
-        How long the journal keeps transitions.
+        How long the journal keeps transitions, in days of running.
     """
 
     name: str

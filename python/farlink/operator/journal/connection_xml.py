@@ -24,7 +24,7 @@ from farlink.untrusted import printable, read_file
 _BEGINS_ENTRY = ("connecting", "waiting")
 _ATTRIBUTES = (
     *("number", "monotonic_s", "boot_id", "cause", "snr_db", "bars", "attempt", "bytes_in", "bytes_out", "injected"),
-    "nonsense_base64",
+    *("caller", "nonsense_base64"),
 )
 _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 

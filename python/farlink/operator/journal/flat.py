@@ -39,6 +39,7 @@ COLUMNS: dict[str, type] = {
     "bytes_in": int,
     "bytes_out": int,
     "injected": bool,
+    "caller": str,
     "boot_id": str,
     "number": int,
     "connection": int,
@@ -183,6 +184,7 @@ def _row(transition: Transition, connection: Connection) -> dict[str, Any]:
         "bytes_in": transition.bytes_in,
         "bytes_out": transition.bytes_out,
         "injected": transition.is_injected or None,
+        "caller": transition.caller,
         "boot_id": transition.boot_id or None,
         "number": transition.number,
         "connection": connection.number,
@@ -272,6 +274,7 @@ def _transition(row: dict[str, Any], where: str) -> Transition:
             bytes_in=row.get("bytes_in"),
             bytes_out=row.get("bytes_out"),
             is_injected=row.get("injected", False),
+            caller=row.get("caller"),
             nonsense=base64.b64decode(row.get("nonsense_base64", ""), validate=True),
             number=row["number"],
         )

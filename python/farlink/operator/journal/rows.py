@@ -58,6 +58,8 @@ class Transition:
         What the call has carried so far.
     is_injected
         Whether the operator dropped the call itself, as a test.
+    caller
+        Number and name of who calls, as the network tells them; None of calls that this end dials, and of who is not told.
     nonsense
         The last bytes that the modem said and nobody understood.
     number
@@ -77,6 +79,7 @@ class Transition:
     bytes_in: int | None = None
     bytes_out: int | None = None
     is_injected: bool = False
+    caller: str | None = None
     nonsense: bytes = b""
     number: int = 0
 
@@ -175,6 +178,7 @@ def checked(given: Transition) -> Transition:
         boot_id=_line(given.boot_id),
         snr_db=None if given.snr_db is None else float(given.snr_db),
         cause=_line(given.cause),
+        caller=_line(given.caller or "") or None,
         nonsense=given.nonsense[-MOST_NONSENSE_BYTES:],
     )
 

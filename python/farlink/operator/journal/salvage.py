@@ -44,7 +44,9 @@ def highest_if_whole(path: Path) -> int | None:
             known = {row[1] for row in database.execute("PRAGMA table_info(transition)")}
             highest = 0
             if "crc" in known:
-                for number, *fields, crc in database.execute(f"SELECT {', '.join(COLUMNS)}, crc FROM transition"):
+                # A column that a later version added is empty.
+                columns = ", ".join(name if name in known else "NULL" for name in COLUMNS)
+                for number, *fields, crc in database.execute(f"SELECT {columns}, crc FROM transition"):
                     if crc is not None and crc != crc_of(fields):
                         return None
                     highest = max(highest, number)
@@ -75,11 +77,11 @@ def salvaged(path: Path, last: int | None) -> dict[str, Rows]:
             except sqlite3.DatabaseError:
                 return found
             if known:
-                read = [column for column in columns if column in known or column == "rowid"]
+                read = [column if column in known or column == "rowid" else "NULL" for column in columns]
                 is_large = key in ("number", "transition_number") and table != "connection"
                 end = last if is_large else None
-                rows = _rows(database, table, key, ", ".join(read), _MOST_GAP if is_large else _MOST_SMALL_GAP, end)
-                found[table] = [(*row, *[None] * (len(columns) - len(read))) for row in rows]
+                most_gap = _MOST_GAP if is_large else _MOST_SMALL_GAP
+                found[table] = _rows(database, table, key, ", ".join(read), most_gap, end)
     return found
 
 

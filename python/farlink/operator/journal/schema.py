@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from farlink.errors import JournalError
 from farlink.operator.journal import alert_rows
 
-VERSION = 4
+VERSION = 5
 APPLICATION = 0x464C4A4E  # "FLJN": what `file` and other programs see in the header
 
 # Of the table `transition`, as `Transition` has them.
 COLUMNS = (
     *("number", "connection", "modem", "state", "time_s", "monotonic_s", "boot_id", "cause"),
-    *("snr_db", "bars", "attempt", "bytes_in", "bytes_out", "is_injected"),
+    *("snr_db", "bars", "attempt", "bytes_in", "bytes_out", "is_injected", "caller"),
 )
 
 TABLES = f"""
@@ -46,7 +46,8 @@ CREATE TABLE transition (
     bytes_in INTEGER,
     bytes_out INTEGER,
     is_injected INTEGER NOT NULL DEFAULT 0,
-    crc INTEGER
+    crc INTEGER,
+    caller TEXT
 );
 CREATE TABLE nonsense (
     transition_number INTEGER PRIMARY KEY,
@@ -65,7 +66,7 @@ CREATE TABLE fact (
 """
 
 # Version -> what makes a file of the next version of it. Version 1 had neither injected drops, nonsense, gaps nor CRCs,
-# version 2 no facts, version 3 no alerts.
+# version 2 no facts, version 3 no alerts, version 4 no callers.
 _STEPS = {
     1: """
 ALTER TABLE transition ADD COLUMN is_injected INTEGER NOT NULL DEFAULT 0;
@@ -75,6 +76,7 @@ CREATE TABLE gap (first_number INTEGER NOT NULL, last_number INTEGER NOT NULL, r
 """,
     2: "CREATE TABLE fact (name TEXT PRIMARY KEY, content TEXT NOT NULL);",
     3: alert_rows.TABLE,
+    4: "ALTER TABLE transition ADD COLUMN caller TEXT;",
 }
 
 
@@ -122,6 +124,11 @@ def version_of(database: sqlite3.Connection, name: str) -> int:
 
 
 def crc_of(fields: Iterable[object]) -> int:
-    """CRC of a transition's columns behind its number: half of a row that was cut off is no row."""
+    """CRC of a transition's columns behind its number: half of a row that was cut off is no row.
+
+    A row without a caller has the CRC that it had before there were callers.
+    """
     as_read = [int(field) if isinstance(field, bool) else field for field in fields]
+    if as_read[-1] is None:
+        as_read.pop()
     return zlib.crc32(repr(as_read).encode("utf-8", "surrogatepass"))

@@ -15,11 +15,13 @@ from types import TracebackType
 from typing import Any
 
 from farlink.errors import JournalError, OutputError
-from farlink.operator.journal import alert_rows, schema
+from farlink.operator.journal import alert_rows, left_open, schema
+from farlink.operator.journal.age import first_younger
 from farlink.operator.journal.last_number import LastNumber
 from farlink.operator.journal.lock import Lock
 from farlink.operator.journal.rows import OBSERVATIONS, AlertRow, Connection, History, Transition, checked, checked_time
 from farlink.operator.journal.salvage import Rows, copied, highest_if_whole, opened_copy, salvaged
+from farlink.operator.journal.sign_of_life import Life
 
 _HEADER = b"SQLite format 3\x00"
 _COLUMNS = ", ".join(schema.COLUMNS)
@@ -202,13 +204,36 @@ class Journal:
         with _refusals(self.path):
             return [one for one in alert_rows.every(self._database) if one.cleared_s is None]
 
-    def forget(self, before_s: float, *, most: int | None = None) -> int:
+    def end_left_open(self, life: Life | None) -> int:
+        """End the connections that a killed operator has left open; lines that were up in the last one have ended, too.
+
+        Parameters
+        ----------
+        life
+            Its last sign of life; None if nothing tells: then its last transition does.
+
+        Returns
+        -------
+        int
+            How many there were.
+        """
+        with _refusals(self.path):
+            ends = left_open.found(self._database, life)
+        for one in ends:
+            for transition in one.ended:
+                self.record(transition)
+            self.finish(one.connection, one.end_s)
+        return len(ends)
+
+    def forget(self, keep_s: float, *, boot_id: str, monotonic_s: float, most: int | None = None) -> int:
         """Delete old transitions, and connections that have none left and are over.
 
         Parameters
         ----------
-        before_s
-            Those before this time, in s since 1970-01-01 UTC.
+        keep_s
+            Those that are older, in s of running (`first_younger`).
+        boot_id, monotonic_s
+            Of now.
         most
             Keep no more than so many, the newest.
 
@@ -218,19 +243,18 @@ class Journal:
             How many are deleted.
         """
         with self._written(is_durable=True) as database:
-            # Clocks are set back now and then: numbers, not times, say what is older.
-            first = _one(database, "SELECT coalesce(min(number), 0) FROM transition WHERE time_s >= ?", before_s)
-            first = first or _one(database, "SELECT coalesce(max(number), 0) + 1 FROM transition")
+            first = first_younger(database, keep_s, boot_id=boot_id, monotonic_s=monotonic_s)
             if most is not None:
                 kept = "SELECT number FROM transition ORDER BY number DESC LIMIT ?"
                 first = max(first, _one(database, f"SELECT coalesce(min(number), 0) FROM ({kept})", most))
                 first = _one(database, "SELECT coalesce(max(number), 0) + 1 FROM transition") if most == 0 else first
-            alert_rows.forget(database, before_s)
             deleted = database.execute("DELETE FROM transition WHERE number < ?", (first,)).rowcount
             if deleted:
                 database.execute("DELETE FROM nonsense WHERE transition_number < ?", (first,))
                 database.execute("DELETE FROM gap WHERE last_number < ?", (first,))
                 database.execute("INSERT INTO gap VALUES (1, ?, 'retention')", (first - 1,))
+                # Alerts have times of day only: those before all that is left.
+                alert_rows.forget(database, database.execute("SELECT min(time_s) FROM transition").fetchone()[0])
                 empty = "number NOT IN (SELECT connection FROM transition)"
                 database.execute(f"DELETE FROM connection WHERE end_s IS NOT NULL AND {empty}")
                 database.execute("DELETE FROM member WHERE connection NOT IN (SELECT number FROM connection)")

@@ -29,6 +29,8 @@ SIGNAL_EVERY_S = 4.0
 _LOOK_S = 0.5
 # Ports come and go while a device is enumerated.
 _GONE_S = 1.0
+# Opening takes no longer.
+_HANGS_S = 10.0
 # DTR is low so long. A pty has none: there, whoever reads its other side is to see the end.
 _DTR_S, _PTY_S = 1.0, 0.15
 _RETRY_S = 30.0
@@ -160,19 +162,26 @@ class AtLine:
         """The open port, once there is one."""
         begin = time.monotonic()
         while True:
+            # One that hangs is not opened a second time: each try takes a thread for as long.
+            told = asyncio.get_running_loop().call_later(_HANGS_S, self._port_gone, "its driver hangs")
             try:
                 port = await Port.open(self._config.port, self._profile.speed_bps, self._wake.set)
             except OSError as error:
-                if self._is_port_there and time.monotonic() - begin >= _GONE_S:
-                    self._is_port_there = False
-                    words = "in use by another process" if error.errno == errno.EBUSY else (error.strerror or str(error))
-                    self._report("port-gone", cause=words.lower())
+                if time.monotonic() - begin >= _GONE_S:
+                    self._port_gone("in use by another process" if error.errno == errno.EBUSY else error.strerror or str(error))
                 await asyncio.sleep(_LOOK_S)
                 continue
+            finally:
+                told.cancel()
             # It is told once the modem has told its signal: below the least one nothing is dialled.
             self._is_back = self._is_back or not self._is_port_there
             self._is_port_there = True
             return port
+
+    def _port_gone(self, why: str) -> None:
+        if self._is_port_there:
+            self._is_port_there = False
+            self._report("port-gone", cause=why.lower())
 
     async def _session(self, port: Port) -> None:
         """From the first line of the profile to the end of a call, or of the port."""
@@ -287,7 +296,7 @@ class AtLine:
             return
         is_told = self._dialogue.names_callers
         why = "is none of the line's callers" if who else "does not say who it is" if is_told else "is not named by the modem"
-        self._report("note", cause=f"a call is not answered: {who or 'the caller'} {why}")
+        self._report("note", cause=f"a call is not answered: the caller {why}", number=who)
 
     def _tell_back(self) -> None:
         """Tell, once, that a port is there again."""

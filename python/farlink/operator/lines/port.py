@@ -13,6 +13,8 @@ from farlink.extras import require
 
 _MOST_UNREAD_BYTES = 1 << 20
 _CLOSE_S = 5.0
+# A driver that takes longer to tell the pins hangs.
+_PINS_S = 5.0
 
 
 class Port:
@@ -31,6 +33,7 @@ class Port:
         self._unread = bytearray()
         self._transport: Any = None
         self._is_closed = asyncio.Event()
+        self._pins: asyncio.Future[Any] | None = None
         self.is_lost = False
         self.has_pins = False
 
@@ -55,8 +58,8 @@ class Port:
         serialx = require("serialx", "a line with a modem")
         port = cls(wake)
         low = serialx.PinState.LOW
-        try:
-            port._transport, _ = await serialx.create_serial_connection(
+        opening = asyncio.ensure_future(
+            serialx.create_serial_connection(
                 asyncio.get_running_loop(),
                 lambda: _Listener(port),
                 url=path,
@@ -66,6 +69,13 @@ class Port:
                 rts_on_close=low,
                 dtr_on_close=low,
             )
+        )
+        try:
+            port._transport, _ = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # It ends when the driver has opened or refused the port, which the end of the operator does not wait for.
+            opening.cancel()
+            raise
         except OSError as error:
             if error.errno is None:
                 raise OSError(errno.EIO, str(error)) from error
@@ -108,19 +118,22 @@ class Port:
         return any(mask & select.POLLHUP for _, mask in poll.poll(0))
 
     async def carrier(self) -> bool | None:
-        """DCD; None if the port has none."""
+        """DCD; None if the port has none, or its driver hangs: then it is not asked again before it has answered."""
         serialx = require("serialx", "a line with a modem")
-        try:
-            pins = await self._transport.get_modem_pins()
-        except OSError:
+        if self._pins is None or self._pins.done():
+            self._pins = asyncio.ensure_future(self._transport.get_modem_pins())
+        done, _ = await asyncio.wait([self._pins], timeout=_PINS_S)
+        if not done or self._pins.exception() is not None:
             return None
+        pins = self._pins.result()
         return None if pins.car is serialx.PinState.UNDEFINED else pins.car is serialx.PinState.HIGH
 
     async def lower_dtr(self) -> None:
         """Tell the modem to hang up."""
         serialx = require("serialx", "a line with a modem")
-        with suppress(OSError):
-            await self._transport.set_modem_pins(dtr=serialx.PinState.LOW)
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_PINS_S):
+                await self._transport.set_modem_pins(dtr=serialx.PinState.LOW)
 
     async def close(self) -> None:
         """Close it, unless that takes too long: then it is closed in the background."""

@@ -50,6 +50,13 @@ def answer(what: str, names: Iterable[str], left: Mapping[str, str]) -> dict[str
     return {"lines": done, "left": dict(left)}
 
 
+def is_not_kept(what: str, names: Iterable[str], refusal: str) -> str:
+    """That an order is carried out, but would be forgotten by the next start; empty if there are no such lines."""
+    if not (shown := ", ".join(names)):
+        return ""
+    return f"{what} of {shown} is not in the journal, which cannot be written ({refusal}): a start before it can be forgets it"
+
+
 def check_pins(bundle: Bundle, known: Secrets, names: Iterable[str] | None) -> None:
     """Whether the PINs of some lines may be tried once more, as a person asks.
 

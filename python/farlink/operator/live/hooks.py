@@ -9,6 +9,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from farlink.operator.backend.process import dies_with_us
+
+# The shell gets SIGTERM when the operator dies, and ends its group: the program, and all that this has started. If the operator
+# has died before the shell begins, none comes.
+_LAUNCHER = """trap 'kill -KILL 0' TERM; [ "$PPID" = "$2" ] || exit 1; "$1" & wait $!"""
 _LIMIT_S = 30.0
 _MOST_RUNNING = 4
 _MOST_WAITING = 1000
@@ -77,7 +82,7 @@ class Hooks:
     async def _run(self, given: dict[str, str]) -> None:
         try:
             process = await asyncio.create_subprocess_exec(
-                str(self._program),
+                *_dies_with_us(str(self._program)),
                 env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **given},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
@@ -101,3 +106,9 @@ class Hooks:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
+
+
+def _dies_with_us(program: str) -> list[str]:
+    """A command that runs a program until that ends, or this process does, however it dies."""
+    first = dies_with_us()
+    return [*first, "/bin/sh", "-c", _LAUNCHER, "sh", program, str(os.getpid())] if first else [program]

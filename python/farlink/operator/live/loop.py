@@ -21,17 +21,20 @@ from farlink.operator.config import Bundle, Secrets
 from farlink.operator.config.kinds import KINDS, Parts, Traits, traits_of
 from farlink.operator.journal import Journal
 from farlink.operator.lines import Line, Report
+from farlink.operator.lines.threads import OneThreadEach
 from farlink.operator.live import by_hand
 from farlink.operator.live.alerting import Alerting
 from farlink.operator.live.control import Server, socket_of
 from farlink.operator.live.hooks import Hooks
 from farlink.operator.live.injector import Injector, rate_hz
+from farlink.operator.live.kept_costs import KeptCosts
 from farlink.operator.live.recorder import JournalPins, Recorder, words_of
 from farlink.operator.live.systemd import notify, watchdog_s
 
-# How often the time of day is told to the dialler, for budgets of days and months; and what calls have cost is kept.
-_WALL_CLOCK_S = 60.0
-# How often it is looked whether the bundle is there, and whether the journal can be written again.
+# How often what calls have cost is kept durably.
+_KEEP_S = 60.0
+# How often the time of day is told to the dialler, for budgets of days and months, and a sign of life is written; and it is
+# looked whether the bundle is there, and whether the journal can be written again.
 _LOOK_S = 1.0
 _FORGET_S = 86_400.0
 # A signal that stays the same is recorded so often.
@@ -89,6 +92,7 @@ class Operator:
     ) -> None:
         self._bundle, self._secrets, self._back_end, self._tell = bundle, secrets, back_end, tell
         self._recorder = Recorder(journal, self._journal_failed)
+        self._costs = KeptCosts(self._recorder, journal.path)
         self._pins = JournalPins(self._recorder, is_journal_damaged=journal.loss is not None)
         self._traits = traits_of(bundle, folder)
         self._dialler = self._dialler_with_history(dialler_config(bundle, self._traits))
@@ -122,14 +126,16 @@ class Operator:
 
     def _dialler_with_history(self, config: str) -> _core.BundleDialler:
         """The dialler, which knows how calls went and what they cost, if the journal has that whole."""
-        history, seed = self._recorder.kept("history"), time.time_ns() % 2**63
-        if history is not None:
+        seed, refused = time.time_ns() % 2**63, ""
+        for history in self._costs.histories():
             try:
                 with core_errors():
                     return _core.BundleDialler(config, history, seed)
             except FarlinkError as error:
                 # A damaged page of the journal must not keep a station from being reached.
-                self._tell(f"warning: what calls have cost and how they went is forgotten: {error.message}")
+                refused = error.message
+        if refused:
+            self._tell(f"warning: what calls have cost and how they went is forgotten: {refused}")
         return _core.BundleDialler(config, None, seed)
 
     async def run(self) -> None:
@@ -161,6 +167,7 @@ class Operator:
             self._recorder.finish()
             self._keep_history()
             self._recorder.retry(_LAST_S)
+            self._costs.close()
             await self._hooks.close()
             self._ended.set()
             await asyncio.sleep(_ANSWER_S)
@@ -173,12 +180,12 @@ class Operator:
 
     async def _turn(self) -> None:
         """Do what is due, again and again. The watchdog is fed here, where lines are moved."""
-        wall_at = look_at = fed_at = self._began
+        keep_at = look_at = fed_at = self._began
         was_lost = False
         forget_at = self._began + _LOOK_S
         feed_s = watchdog_s()
         while not self._is_stopping:
-            times = [wall_at, look_at, forget_at, self._dialler.next_wakeup()]
+            times = [keep_at, look_at, forget_at, self._dialler.next_wakeup()]
             times += [fed_at] if feed_s is not None else []
             times += [self._injector.next_at] if self._injector is not None else []
             due = min(at for at in times if at is not None)
@@ -193,11 +200,12 @@ class Operator:
             if feed_s is not None and now >= fed_at:
                 notify("WATCHDOG=1")
                 fed_at = now + feed_s
-            if now >= wall_at:
-                self._tell_time()
+            if now >= keep_at:
                 self._keep_history()
-                wall_at = now + _WALL_CLOCK_S
+                keep_at = now + _KEEP_S
             if now >= look_at:
+                self._tell_time()  # which charges the calls that last
+                self._costs.sign(self._dialler.history())
                 self._recorder.retry()
                 # Twice: links that end together with their bundle say so a moment later.
                 is_lost = self._back_end.is_bundle_lost()
@@ -240,7 +248,7 @@ class Operator:
         self._unknown.discard(report.line)
         self._recorder.observe(report, traits.most_signal)
         if report.event == "note":
-            self._recorder.note(report.line, "alive", report.cause)
+            self._recorder.note(report.line, "alive", report.cause, caller=report.number)
             return
         details: dict[str, Any] = {"call": report.call, "cause": report.cause, "number": report.number}
         if report.event == "signal":
@@ -318,7 +326,7 @@ class Operator:
         self._handle("wall-clock", unix_s=time.time(), zone_s=offset.total_seconds() if offset is not None else 0.0)
 
     def _keep_history(self) -> None:
-        self._recorder.keep("history", self._dialler.history())
+        self._costs.keep(self._dialler.history())
 
     def _journal_failed(self, refusal: str) -> None:
         if refusal:
@@ -352,7 +360,7 @@ class Operator:
         return list(dict.fromkeys(map(str, names)))
 
     def _by_hand(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
-        names, left = self._named(request), {}
+        names, left, not_kept = self._named(request), {}, list[str]()
         if request.get("try_pin"):
             by_hand.check_pins(self._bundle, self._secrets, request.get("lines"))
         for name in names:
@@ -363,12 +371,15 @@ class Operator:
                 raise OperatorError("that the PIN may be tried cannot be noted in the journal", "free some space")
             cause = str(request.get("cause", ""))[:200]
             self._handle(what, name, cause=cause)
-            if what in ("hold", "release"):
-                self._recorder.keep(_held(name), (cause or "by hand") if what == "hold" else "")
+            if what in ("hold", "release") and not self._recorder.keep(
+                _held(name), (cause or "by hand") if what == "hold" else "", later=True
+            ):
+                not_kept.append(name)
             if what == "redial":
                 self._lines[name].try_again()
         done = by_hand.answer(what, names, left)
-        return {**done, "waits": by_hand.still_waits(what, map(self._line_status, done["lines"]))}
+        waits = by_hand.still_waits(what, map(self._line_status, done["lines"]))
+        return {**done, "waits": waits, "warning": by_hand.is_not_kept(what, not_kept, self._recorder.refusal)}
 
     def _line_status(self, name: str) -> dict[str, Any]:
         return next(one for one in self._dialler.status(time.monotonic()) if one["line"] == name)
@@ -475,6 +486,7 @@ async def _until_signal(
 ) -> None:
     operator = Operator(bundle, secrets, journal, back_end, folder=folder, tell=tell)
     loop = asyncio.get_running_loop()
+    loop.set_default_executor(OneThreadEach())
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` has it
         numbers.append(signal.SIGHUP)

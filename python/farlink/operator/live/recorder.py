@@ -12,6 +12,7 @@ from typing import Any
 from farlink.errors import FarlinkError
 from farlink.operator.alerts import Raised
 from farlink.operator.journal import AlertRow, Journal, Transition
+from farlink.operator.journal.sign_of_life import Life
 from farlink.operator.lines.line import Report
 
 # Transitions that wait until the journal can be written again.
@@ -78,6 +79,8 @@ class Recorder:
         self._boot = boot_id()
         self._lines: dict[str, _Line] = {}
         self._waiting: deque[Callable[[], Any]] = deque()
+        # Facts that are kept when the journal can be written again.
+        self._facts: dict[str, str] = {}
         self._connection: _Connection | None = None
         self._refusal = ""
         self.left_out = 0
@@ -106,10 +109,10 @@ class Recorder:
         if report.event == "signal":
             line.bars = None if report.level is None else bars_of(report.level, most_signal)
 
-    def note(self, line: str, state: str, cause: str) -> None:
+    def note(self, line: str, state: str, cause: str, *, caller: str = "") -> None:
         """Record an observation, of which a few may be lost at a power cut."""
         if self._connection is not None:
-            self._write(line, state, cause)
+            self._write(line, state, cause, caller=caller)
 
     def signal(self, line: str, every_s: float) -> None:
         """Record the line's signal if it is another than the last one recorded, or that was long ago."""
@@ -121,7 +124,7 @@ class Recorder:
     def state(self, action: dict[str, Any]) -> None:
         """Record a change of state that the dialler says."""
         name, state = action["line"], action["state"]
-        cause = words_of(action)
+        cause = _cause_of(action)
         line = self._line(name)
         was_up = line.state in ("connected", "silent")
         if line.state == state == "connecting":
@@ -148,7 +151,10 @@ class Recorder:
         is_of_attempt = state == "connecting" or (line.state == "connecting" and state in ("connected", "failed", "blocked"))
         line.state = state
         self._write(
-            name, state, cause, attempt=line.attempt if is_of_attempt else None, is_injected=action["reason"] == "injected"
+            *(name, state, cause),
+            attempt=line.attempt if is_of_attempt else None,
+            is_injected=action["reason"] == "injected",
+            caller=_caller_of(action),
         )
         line.said = b""
         if state == "connecting":
@@ -188,12 +194,15 @@ class Recorder:
             connection.is_open = False
             self._do(lambda: self._journal.finish(self._number(connection), end_s))
 
-    def keep(self, name: str, content: str) -> bool:
-        """Keep a fact for the next start; whether it is durable now."""
+    def keep(self, name: str, content: str, *, later: bool = False) -> bool:
+        """Keep a fact for the next start, or `later` if the journal cannot be written now; whether it is durable now."""
+        self._facts.pop(name, None)
         try:
             self._journal.keep(name, content)
         except FarlinkError as error:
             self._refuse(error)
+            if later:
+                self._facts[name] = content
             return False
         return True
 
@@ -215,8 +224,12 @@ class Recorder:
         alert.number = self._journal.raise_alert(row)
 
     def forget(self, keep_days: float) -> None:
-        """Delete old transitions."""
-        self._do(lambda: self._journal.forget(time.time() - 86400 * keep_days))
+        """Delete old transitions, by days of running."""
+        self._do(lambda: self._journal.forget(86400 * keep_days, boot_id=self._boot, monotonic_s=time.monotonic()))
+
+    def end_left_open(self, life: Life | None) -> None:
+        """End the connections that a killed operator has left open, at its last sign of life. To be called before all else."""
+        self._do(lambda: self._journal.end_left_open(life))
 
     def retry(self, within_s: float = _RETRY_S) -> None:
         """Try again to write what waits, for a short time: lines wait meanwhile, and each transition waits for the disk."""
@@ -230,6 +243,9 @@ class Recorder:
                 self._waiting.popleft()
                 if time.monotonic() >= until:
                     return
+            for name, content in list(self._facts.items()):
+                self._journal.keep(name, content)
+                del self._facts[name]
             self._probe()
         except FarlinkError as error:
             self._refuse(error)
@@ -249,7 +265,16 @@ class Recorder:
     def _line(self, name: str) -> _Line:
         return self._lines.setdefault(name, _Line())
 
-    def _write(self, name: str, state: str, cause: str, *, attempt: int | None = None, is_injected: bool = False) -> None:
+    def _write(
+        self,
+        name: str,
+        state: str,
+        cause: str,
+        *,
+        attempt: int | None = None,
+        is_injected: bool = False,
+        caller: str = "",
+    ) -> None:
         line = self._line(name)
         has_bytes = state in ("dropped", "ended")
         connection, time_s, monotonic_s = self._connection, time.time(), time.monotonic()
@@ -272,6 +297,7 @@ class Recorder:
                     bytes_in=bytes_in if has_bytes else None,
                     bytes_out=bytes_out if has_bytes else None,
                     is_injected=is_injected,
+                    caller=caller or None,
                     nonsense=said,
                 )
             )
@@ -299,9 +325,17 @@ class Recorder:
 
 
 def words_of(action: dict[str, Any]) -> str:
-    """Why a line is in its state: in the words of modem, port or pppd if they ended something, else the dialler's reason."""
-    if action["reason"] == "answering" and action["number"]:
-        return f"answering {action['number']}"
+    """Why a line is in its state, and whom it answers."""
+    caller = _caller_of(action)
+    return f"{_cause_of(action)} {caller}" if caller else _cause_of(action)
+
+
+def _caller_of(action: dict[str, Any]) -> str:
+    return str(action["number"] or "") if action["reason"] == "answering" else ""
+
+
+def _cause_of(action: dict[str, Any]) -> str:
+    """In the words of modem, port or pppd if they ended something, else the dialler's reason."""
     is_end = action["state"] in ("dropped", "failed", "blocked", "held") or action["reason"] == "port-gone"
     return str((is_end and action["cause"]) or action["reason"])
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from farlink.operator.pppd.needs import Need, needs_of, program_of
-from farlink.operator.pppd.options import BackEnd, Pppd
+from farlink.operator.pppd.options import BackEnd, Pppd, file_stem
 
-__all__ = ["BackEnd", "Need", "Pppd", "needs_of", "program_of"]
+__all__ = ["BackEnd", "Need", "Pppd", "file_stem", "needs_of", "program_of"]

@@ -25,6 +25,17 @@ _MOST_ENDPOINT_BYTES = 20
 _LONGEST_SECRETS_BYTES = 1 << 20
 
 
+def file_stem(bundle: str, line: str) -> str:
+    """What names of files and links of a line begin with. Neither name has an ``@``, and both may have dashes.
+
+    Examples
+    --------
+    >>> file_stem("a", "b-c"), file_stem("a-b", "c")
+    ('a@b-c', 'a-b@c')
+    """
+    return f"{bundle}@{line}"
+
+
 class BackEnd(Protocol):
     """What carries PPP over the lines of a bundle."""
 
@@ -58,7 +69,7 @@ class Pppd:
 
     def files(self, bundle: Bundle) -> dict[str, str]:
         """A file of options for each line."""
-        return {f"{bundle.name}-{line.name}.options": self._text(bundle, line) for line in bundle.ppp_lines}
+        return {f"{file_stem(bundle.name, line.name)}.options": self._text(bundle, line) for line in bundle.ppp_lines}
 
     def write(self, bundle: Bundle, secrets: Secrets) -> list[Path]:
         """Write the options of each line, and the bundle's part of ``chap-secrets`` and ``pap-secrets`` (mode 0600).
@@ -73,6 +84,8 @@ class Pppd:
             written.append(self.folder / name)
             with whole_file(written[-1], mode=0o600) as temporary:
                 temporary.write_text(content, encoding="utf-8")
+        for line in bundle.ppp_lines:
+            _remove_former(self.folder / f"{bundle.name}-{line.name}.options", bundle, line)
         return written + self._write_secrets(bundle, secrets)
 
     def install(self, bundle: Bundle, secrets: Secrets) -> list[Path]:
@@ -90,11 +103,12 @@ class Pppd:
                 temporary.write_text(self._peer_text(bundle, line), encoding="utf-8")
             with suppress(KeyError, PermissionError):
                 os.chown(written[-1], 0, grp.getgrnam("dip").gr_gid)
+            _remove_former(self.peers / f"farlink-{bundle.name}-{line.name}", bundle, line)
         return written + self._write_secrets(bundle, secrets)
 
     def peer(self, bundle: Bundle, line: Line) -> str:
         """What ``pppd call`` gets for a line."""
-        return f"farlink-{bundle.name}-{line.name}"
+        return f"farlink-{file_stem(bundle.name, line.name)}"
 
     def differing(self, bundle: Bundle) -> list[str]:
         """Lines whose options are not installed, or others than the bundle says."""
@@ -115,13 +129,13 @@ class Pppd:
         return written
 
     def _text(self, bundle: Bundle, line: Line) -> str:
-        log = self.folder / f"{bundle.name}-{line.name}.log"
+        log = self.folder / f"{file_stem(bundle.name, line.name)}.log"
         return self._peer_text(bundle, line) + f'logfile "{log}"\n'
 
     def _peer_text(self, bundle: Bundle, line: Line) -> str:
-        rows = [f"# {line.name} of {bundle.name}, compiled by farlink: changes are lost", line.port]
+        rows = [_head(bundle, line), line.port]
         rows += [f"{self._profile(line).speed_bps}", "nodetach", "nopersist", "modem", "crtscts"]
-        rows += [f"linkname {bundle.name}-{line.name}"]
+        rows += [f"linkname {file_stem(bundle.name, line.name)}"]
         rows += [*_multilink(bundle), *_addresses(bundle), *_timers(bundle), *_authentication(bundle, line)]
         if line.role == "answer":
             # A request before the far end reads is lost, and repeated only after `lcp-restart`. So the end that dials begins,
@@ -132,6 +146,17 @@ class Pppd:
     def _profile(self, line: Line) -> profiles.Profile:
         is_file = line.profile.endswith(".toml")
         return profiles.load(str(self._profiles_folder / line.profile) if is_file else line.profile)
+
+
+def _head(bundle: Bundle, line: Line) -> str:
+    return f"# {line.name} of {bundle.name}, compiled by farlink: changes are lost"
+
+
+def _remove_former(path: Path, bundle: Bundle, line: Line) -> None:
+    """Remove a line's file of an earlier version, in whose names line ``c`` of ``a-b`` was line ``b-c`` of ``a``, too."""
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text(encoding="utf-8").startswith(f"{_head(bundle, line)}\n"):
+            path.unlink()
 
 
 def _multilink(bundle: Bundle) -> list[str]:
