@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -56,8 +57,27 @@ def configure(folder: Path, made: list[Wire], more: str = "") -> Path:
     return config
 
 
-def trouble(operator: Running, wire: Wire, name: str, wait_s: float = 0.0) -> tuple[float, float]:
-    """Let a line that is up have a trouble, and end it: how soon that was noticed, and how soon the line was up again, in s.
+@dataclass(frozen=True)
+class Seen:
+    """A trouble that was noticed, and its end.
+
+    Attributes
+    ----------
+    noticed_s
+        From the start of the command that made it to the transition.
+    command_s
+        How long that command took.
+    back_s
+        From the command that ended it until the line was up again.
+    """
+
+    noticed_s: float
+    command_s: float
+    back_s: float
+
+
+def trouble(operator: Running, wire: Wire, name: str, wait_s: float = 0.0) -> Seen:
+    """Let a line that is up have a trouble, and end it.
 
     Parameters
     ----------
@@ -72,6 +92,7 @@ def trouble(operator: Running, wire: Wire, name: str, wait_s: float = 0.0) -> tu
     before = len(operator.of(wire.name))
     began_s = time.monotonic()
     make(wire)
+    command_s = time.monotonic() - began_s
     until(lambda: operator.state(wire.name) != "connected", lambda: operator.log[-2000:])
     dropped = next(one for one in operator.of(wire.name)[before:] if one.state == "dropped")
     assert words in dropped.cause, dropped
@@ -80,7 +101,7 @@ def trouble(operator: Running, wire: Wire, name: str, wait_s: float = 0.0) -> tu
     until(lambda: operator.state(wire.name) == "connected", lambda: operator.log[-2000:])
     up = operator.of(wire.name, "connected")[-1]
     assert time.monotonic() - began_s >= up.monotonic_s - began_s >= dropped.monotonic_s - began_s >= 0
-    return dropped.monotonic_s - began_s, up.monotonic_s - ended_s
+    return Seen(dropped.monotonic_s - began_s, command_s, up.monotonic_s - ended_s)
 
 
 def quantiles(values: list[float]) -> dict[str, float]:
@@ -98,29 +119,33 @@ def main() -> None:
     given = parser.parse_args()
     if (why := missing()) is not None:
         sys.exit(f"no wires: {why}")
-    with wires() as made, tempfile.TemporaryDirectory() as folder:
-        of = {name: made.add(f"wire{at}") for at, name in enumerate(TROUBLES)}
-        operator = Running(configure(Path(folder), list(of.values())), made.prefix_near())
-        try:
-            with ThreadPoolExecutor(len(of)) as pool:
-                found = dict(zip(of, pool.map(lambda name: repeated(operator, of[name], name, given.times), of), strict=True))
-        finally:
-            operator.end()
-        load = round(os.getloadavg()[1], 1)
+    found, load = measured(given.times), round(os.getloadavg()[1], 1)
     git = ["git", "rev-parse", "--short=12", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
     for name, seen in found.items():
         row = {"trouble": name, "times": len(seen), "load": load, "commit": commit, "date": date.today().isoformat()}
-        row |= {f"noticed_{key}_s": round(value, 3) for key, value in quantiles([one for one, _ in seen]).items()}
-        row |= {f"back_{key}_s": round(value, 3) for key, value in quantiles([one for _, one in seen]).items()}
-        row["in_time"] = sum(one <= NOTICED_S for one, _ in seen)
+        row |= {f"noticed_{key}_s": round(value, 3) for key, value in quantiles([one.noticed_s for one in seen]).items()}
+        row |= {f"back_{key}_s": round(value, 3) for key, value in quantiles([one.back_s for one in seen]).items()}
+        row["in_time"] = sum(one.noticed_s <= NOTICED_S for one in seen)
         print(json.dumps(row), flush=True)
         if given.out is not None:
             with given.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
 
 
-def repeated(operator: Running, wire: Wire, name: str, times: int) -> list[tuple[float, float]]:
+def measured(times: int) -> dict[str, list[Seen]]:
+    """Each trouble so many times: all at once, each over a wire of its own."""
+    with wires() as made, tempfile.TemporaryDirectory() as folder:
+        of = {name: made.add(f"wire{at}") for at, name in enumerate(TROUBLES)}
+        operator = Running(configure(Path(folder), list(of.values())), made.prefix_near())
+        try:
+            with ThreadPoolExecutor(len(of)) as pool:
+                return dict(zip(of, pool.map(lambda name: repeated(operator, of[name], name, times), of), strict=True))
+        finally:
+            operator.end()
+
+
+def repeated(operator: Running, wire: Wire, name: str, times: int) -> list[Seen]:
     """The same trouble again and again, each time after another while."""
     rng = random.Random(name)
     return [trouble(operator, wire, name, rng.uniform(0.0, 1.0)) for _ in range(times)]
