@@ -31,7 +31,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -113,6 +113,10 @@ live: test-tools
 gateways: test-tools
 	@.ci/apt-packages ip=iproute2 iperf3=iperf3 curl=curl kcptun-client=kcptun
 	@$(BIN)/python docs/gateway_paths.py
+
+bundle-lines: test-tools
+	@.ci/apt-packages ip=iproute2 nft=nftables
+	@$(BIN)/python docs/bundle_lines.py
 
 soak: test-tools
 	@.ci/soak all

@@ -24,7 +24,7 @@ from typing import Any
 from farlink.errors import OperatorError
 from farlink.operator.bank.config import config_of
 from farlink.operator.config import Budget, Bundle, BundleBudget, Limits, Line, Secrets
-from farlink.operator.journal import Journal
+from farlink.operator.journal import AlertRow, Journal
 from farlink.operator.journal.rows import OBSERVATIONS
 from farlink.operator.lines import at_line
 from farlink.operator.live import loop as live_loop
@@ -304,7 +304,19 @@ def _recorded(folder: Path, world: World) -> dict[str, Any]:
                 last[one.modem] = one.state
         counts = Counter(one.state for one in history.transitions)
         found[name] = {"transitions": len(numbers), "connections": len(history.connections), **counts}
+        found[f"alerts of {name}"] = _alerts(history.alerts)
     return found
+
+
+def _alerts(rows: tuple[AlertRow, ...]) -> dict[str, int]:
+    """How often each alert was raised; that it was cleared before it was raised again."""
+    is_raised: set[tuple[str, str | None]] = set()
+    for one in rows:
+        key = (one.alert, one.line)
+        assert key not in is_raised, f"{key} is raised twice"
+        if one.cleared_s is None:
+            is_raised.add(key)
+    return dict(Counter(one.alert for one in rows))
 
 
 def main() -> None:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
+from tests.conftest import ROOT
 from tests.operator.live_world import Running, until
 from tests.operator.wires import Wire, missing, wires
 
@@ -30,6 +34,9 @@ flaps = 1000
 fail_back_s = 0
 """
 LINE = '[[line]]\nname = "{name}"\nkind = "interface"\ninterface = "{name}"\nprobe = ["{target}"]\n{more}\n'
+
+NOTICED_S = 3.0
+"""The default: a dead line is noticed within so long."""
 
 TROUBLES: dict[str, tuple[Callable[[Wire], None], Callable[[Wire], None], str]] = {
     "unplugged": (Wire.unplug, Wire.plug, "has no carrier"),
@@ -99,10 +106,14 @@ def main() -> None:
                 found = dict(zip(of, pool.map(lambda name: repeated(operator, of[name], name, given.times), of), strict=True))
         finally:
             operator.end()
+        load = round(os.getloadavg()[1], 1)
+    git = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
     for name, seen in found.items():
-        row = {"trouble": name, "times": len(seen)}
+        row = {"trouble": name, "times": len(seen), "load": load, "commit": commit, "date": date.today().isoformat()}
         row |= {f"noticed_{key}_s": round(value, 3) for key, value in quantiles([one for one, _ in seen]).items()}
         row |= {f"back_{key}_s": round(value, 3) for key, value in quantiles([one for _, one in seen]).items()}
+        row["in_time"] = sum(one <= NOTICED_S for one, _ in seen)
         print(json.dumps(row), flush=True)
         if given.out is not None:
             with given.out.open("a") as file:

@@ -56,6 +56,7 @@ class Kernel:
         self.looks = 0
 
     def open(self) -> None:
+        self.table = Table()
         while request := self.table.poll_output():
             self.table.feed(done(struct.unpack_from("=I", request, 8)[0]))
 

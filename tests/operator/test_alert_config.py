@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from farlink.operator.alerts import CAUSES
 from farlink.operator.config import check, load
+from tests.conftest import ROOT
 
 TEXT = """\
 name = "camp"
@@ -129,3 +132,20 @@ def test_urls_may_stand_in_a_file_of_their_own_which_others_may_not_read(written
     assert "others may read or write it" in str(check(config).mistakes)
     (tmp_path / "urls.toml").chmod(0o600)
     assert load(config)[1].alert_urls == {"office": "json://b"}
+
+
+def test_the_guide_has_every_cause_and_its_files_are_right(tmp_path):
+    guide = (ROOT / "docs" / "guides" / "bundle-alerts.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \| (\w+) \|", guide, re.MULTILINE)
+    told = {name: severity for names, severity in rows for name in re.findall("`(.*?)`", names)}
+    assert told == {one.name: one.severity for one in CAUSES.values()}
+    (config,) = re.findall(r"^```toml camp.toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    (secrets,) = re.findall(r"^```toml\n# secrets.toml\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    (tmp_path / "camp.toml").write_text(config)
+    (tmp_path / "secrets.toml").write_text(secrets)
+    (tmp_path / "secrets.toml").chmod(0o600)
+    bundle, read = load(tmp_path / "camp.toml", needs_ports=False)
+    assert bundle.alerts.standby is not None
+    apprise = pytest.importorskip("apprise")
+    for name, url in read.alert_urls.items():
+        assert apprise.Apprise.instantiate(url) is not None, name

@@ -127,6 +127,7 @@ def test_a_fault_in_the_alerts_is_told_once_and_raises_nothing(tmp_path):
         assert "TypeError" in str(made.delivery()["fault"])
 
     assert len([one for one in alerting(tmp_path, act) if "internal error" in one]) == 1
+    assert [one.alert for one in read(tmp_path / "j")[0].alerts] == ["alerts-failing"]
 
 
 def test_messages_that_nobody_took_are_sent_by_the_next_operator(tmp_path):

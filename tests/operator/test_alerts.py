@@ -125,6 +125,15 @@ def test_a_blocked_line_that_is_dialled_again_is_not_well():
     assert watch.look(view(UP, OTHER), 30) == [("cleared", "blocked")]
 
 
+def test_a_modem_that_begins_anew_is_not_well_yet():
+    failed = line("failed", "attempt-failed", modem_failure="ATZ was not answered", modem="failed")
+    watch = Watch()
+    assert watch.look(view(failed, OTHER), 30) == [("raised", "modem-failed")]
+    for state in ("starting", "port closed"):
+        assert watch.look(view(line("connecting", "dialling", modem=state), OTHER), 30) == []
+    assert watch.look(view(line("connecting", "dialling", modem="ready"), OTHER), 6) == [("cleared", "modem-failed")]
+
+
 def test_held_lines_are_no_bundle_that_is_down_and_a_listening_one_that_nobody_calls_is():
     assert Watch().look(view(line("held", "by-hand")), 100) == []
     assert Watch().look(view(line("waiting", "listening")), 100) == [("raised", "bundle-down")]

@@ -54,6 +54,16 @@ def test_pauses_grow_and_end_when_something_is_up_again():
     assert (outbox.failure(), outbox.waiting("office")) == ("", 0)
 
 
+def test_what_was_not_sent_stays_before_what_came_meanwhile():
+    outbox = Outbox(["office"])
+    outbox.put(message("1"))
+    outbox.put(message("2"))
+    assert [one.key for one in outbox.take("office", 0.0)] == ["1", "2"]
+    outbox.put(message("3"))
+    outbox.done("office", "no connection", 0.0)
+    assert [one.key for one in outbox.take("office", 5.0)] == ["1", "2", "3"]
+
+
 def test_kinds_of_messages():
     assert type_of([message()]) == "failure"
     assert type_of([message(severity="warning"), message(kind="cleared")]) == "warning"
@@ -141,6 +151,7 @@ def test_a_service_that_hangs_is_given_up_and_the_next_message_goes_out():
             began = time.monotonic()
             hung = await sender.send("hangs", "t", "b", "info")
             assert time.monotonic() - began < 5
+            assert sender._process is None, "no thread is left that waits for the service"
             return first, hung, await sender.send("works", "t", "c", "info")
 
         assert run(urls, act, limit_s=2.5) == ("", "not sent within 2.5 s", "")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import random
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -34,8 +36,10 @@ class Target:
         self.sent_s: list[float] = []
         self.refusal: OSError | None = None
         self.is_open = False
+        self.opened: list[set[int]] = []
 
-    async def open(self, interface: str, spend: Any, answered: Any) -> None:  # noqa: ARG002
+    async def open(self, interface: str, versions: Any, spend: Any, answered: Any) -> None:  # noqa: ARG002
+        self.opened.append(set(versions))
         if self.refusal is not None:
             raise self.refusal
         self._spend, self._answered, self.is_open = spend, answered, True
@@ -63,11 +67,12 @@ class World:
         self.clocks = clocks
         self.reports: list[tuple[float, Report]] = []
         self.states: list[tuple[str, str]] = []
+        self.running: list[asyncio.Task[Any]] = []
         self.dialler = _core.BundleDialler(CONFIG, None, 1)
         self.settings = InterfaceSettings("eth1", **{"probe": ("192.0.2.1",), **settings})
         self.line = InterfaceLine("sat", self.settings, 10, self._reported, watch=self._watch, prober=self._prober)
 
-    def _watch(self, changed: Callable[[], None]) -> Any:
+    def _watch(self, changed: Callable[[], None], has_routes: bool) -> Any:  # noqa: ARG002
         self.kernel = Kernel(changed)
         return self.kernel
 
@@ -121,7 +126,7 @@ def played(story: Callable[[World], Coroutine[Any, Any, None]], **settings: Any)
     async def play() -> None:
         nonlocal world
         world = World(clocks, **settings)
-        running = [asyncio.create_task(world.line.run()), asyncio.create_task(world.dials())]
+        running = world.running = [asyncio.create_task(world.line.run()), asyncio.create_task(world.dials())]
         await asyncio.sleep(0)
         world.handle("start")
         await story(world)
@@ -150,7 +155,7 @@ def test_a_line_comes_up_and_a_silent_one_is_noticed_in_its_time():
         at_s, report = world.reports[-1]
         assert (report.event, world.state) == ("port-gone", "dropped")
         assert 1 < at_s - broken_s <= 3
-        assert report.cause == "no answer from 192.0.2.1 for 2.9 s, and nothing else arrives"
+        assert report.cause == "no answer from 192.0.2.1 for 2.8 s, and nothing else arrives"
         world.target.is_there = True
         await asyncio.sleep(3)
         assert world.state == "connected"
@@ -220,6 +225,20 @@ def test_an_interface_that_is_unplugged_and_another_of_its_name():
         await asyncio.sleep(1)
         assert world.state == "connected"
         assert world.line.observed()["addresses"] == ["198.51.100.2/24"]
+
+    played(story)
+
+
+def test_an_interface_that_is_replaced_before_anybody_looks_gets_new_sockets():
+    """Sockets are bound to an index: the old ones are deaf."""
+
+    async def story(world: World) -> None:
+        await up(world)
+        gone = kernel.link(2, "eth1", is_gone=True)
+        world.kernel.say(gone + kernel.link(9, "eth1") + kernel.address(9, "192.0.2.7/24"))
+        await asyncio.sleep(5)
+        assert len(world.target.opened) == 2
+        assert world.state == "connected"
 
     played(story)
 
@@ -343,3 +362,102 @@ def test_a_route_comes_and_goes_with_the_line_and_a_refusal_ends_nothing():
 
     world = played(story, route=True)
     assert [one for one in world.kernel.table.routes(2) if one.protocol == PROTOCOL] == []
+
+
+def test_a_far_end_that_has_moved_is_looked_up_again():
+    async def story(world: World) -> None:
+        await up(world)
+        assert world.target.opened == [{4}]
+        world.kernel.say(kernel.address(2, "2001:db8::2/64"))
+        await asyncio.sleep(100)
+        world.target.is_there = False
+        await asyncio.sleep(200)
+        assert len(world.target.opened) in (4, 5), "every minute"
+        assert world.target.opened[-1] == {4, 6}
+        world.target.is_there = True
+        await asyncio.sleep(3)
+        assert world.state == "connected"
+
+    played(story)
+
+
+def test_a_line_that_is_run_again_knows_nothing_of_before():
+    """As after a fault of this program, which the operator tells and survives."""
+
+    async def story(world: World) -> None:
+        await up(world)
+        world.running[0].cancel()
+        await asyncio.sleep(0.1)
+        world.running[0] = asyncio.create_task(world.line.run())
+        world.handle("modem-failed", cause="internal error")
+        await asyncio.sleep(20)
+        assert world.line.observed()["failure"] == "there is no interface eth1", "the kernel of a test is asked anew, too"
+        world.kernel.say(HERE)
+        await asyncio.sleep(20)
+        assert world.state == "connected"
+
+    played(story)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("FARLINK_INTERFACE_SEEDS", "3"))))
+def test_random_troubles_leave_no_line_stuck_and_none_up_that_is_dead(seed):
+    """Carrier, address, interface, answers and their delay, rights and holds change at random."""
+    rng = random.Random(seed)
+    state = {"index": 2, "link": True, "carrier": True, "address": True}
+
+    def told(world: World) -> None:
+        index = state["index"]
+        flags = kernel.UP | (kernel.CARRIER if state["carrier"] else 0)
+        world.kernel.say(kernel.link(index, "eth1", flags, is_gone=not state["link"]))
+        if state["link"]:
+            world.kernel.say(kernel.address(index, f"192.0.2.{rng.choice((7, 8))}/24", is_gone=not state["address"]))
+            if not state["address"]:
+                world.kernel.say(*(kernel.address(index, f"192.0.2.{one}/24", is_gone=True) for one in (7, 8)))
+
+    def trouble(world: World) -> None:
+        match rng.randrange(9):
+            case 0 | 1 | 2 as key:
+                name = ("link", "carrier", "address")[key]
+                state[name] = not state[name]
+                state["index"] += name == "link" and state["link"]
+            case 3 | 4:
+                world.target.is_there = not world.target.is_there
+            case 5:
+                world.target.after_s = rng.choice((0.01, 0.7, 2.0, 5.0))
+            case 6:
+                world.target.refusal = rng.choice((None, PermissionError(1, "no"), OSError(101, "unreachable")))
+            case 7:
+                world.handle(rng.choice(("hold", "release", "redial", "inject")), cause="test")
+                if rng.random() < 0.5:
+                    world.line.try_again()
+            case 8:
+                world.kernel.refusal = rng.choice((None, PermissionError(1, "no"), TimeoutError()))
+        told(world)
+
+    def well(world: World) -> None:
+        state.update(link=True, carrier=True, address=True)
+        world.target.is_there, world.target.after_s, world.target.refusal = True, 0.05, None
+        world.kernel.refusal = None
+        world.handle("release")
+        told(world)
+
+    async def story(world: World) -> None:
+        told(world)
+        dead_s: float | None = None
+        for _ in range(1500):
+            if (chance := rng.random()) < 0.2:
+                trouble(world)
+            elif chance < 0.3:
+                well(world)
+            await asyncio.sleep(rng.choice((0.01, 0.1, 1.0, 5.0)))
+            is_alive = all(state[name] for name in ("link", "carrier", "address")) and world.target.is_there
+            now_s = world.clocks.monotonic_s
+            dead_s = None if is_alive else (now_s if dead_s is None else dead_s)
+            assert dead_s is None or now_s - dead_s <= 3 or world.state != "connected", (state, world.reports[-3:])
+        well(world)
+        await asyncio.sleep(120)
+        assert world.state == "connected", (world.states[-5:], world.line.observed())
+
+    world = played(story, route=bool(seed % 2))
+    assert len(world.events("link-up")) > 20, "or nothing was tried"
+    assert len(world.events("note")) < 200

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from tests.operator.interface_world import CONFIG, TROUBLES, configure, trouble
+from tests.conftest import ROOT
+from tests.operator.interface_world import CONFIG, NOTICED_S, TROUBLES, configure, trouble
 from tests.operator.live_world import until, world_in
+from tests.operator.test_rights import NOBODY, interpreter
 from tests.operator.wires import missing, wires
+
+__all__ = ["interpreter"]
 
 WITHOUT = missing()
 pytestmark = pytest.mark.skipif(WITHOUT is not None, reason=f"interfaces in network namespaces: {WITHOUT}")
-NOTICED_S = 3.0
+
+
+@pytest.fixture
+def nobody_folder():
+    """A folder of nobody's."""
+    made = Path(tempfile.mkdtemp(prefix="farlink-nobody-"))
+    os.chown(made, NOBODY, NOBODY)
+    yield made
+    shutil.rmtree(made)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +105,83 @@ def test_one_bundle_has_lines_of_two_kinds(tmp_path):
         found = {(each.modem, each.state) for each in near.history.transitions}
         assert {("near-1", "connected"), ("near-1", "ended"), ("two", "dropped"), ("one", "connected")} <= found
         assert json.dumps(status)
+
+
+def ours(near: str) -> list[str]:
+    """Default routes of the operator's."""
+    done = subprocess.run(["ip", "-n", near, "route", "show", "proto", "112"], capture_output=True, text=True, check=True)
+    return sorted(line.strip() for line in done.stdout.splitlines())
+
+
+def test_a_default_route_is_there_while_its_line_is_up_and_after_a_killed_operator_no_longer(tmp_path):
+    with wires() as made, world_in(tmp_path, made.prefix_near()) as world:
+        both = [made.add("one"), made.add("two")]
+        config = configure(tmp_path, both, "route = true")
+        near = world.start(config)
+        one, two = "default via 10.1.1.2 dev one metric 10", "default via 10.2.1.2 dev two metric 11"
+        until(lambda: ours(made.near) == [one, two], lambda: (ours(made.near), near.log))
+        both[0].drop()
+        until(lambda: ours(made.near) == [two], lambda: (ours(made.near), near.log))
+        assert near.state("one") != "connected"
+
+        near.end(signal.SIGKILL)
+        assert ours(made.near) == [two], "nobody was there to take it away"
+        again = world.start(config)
+        until(lambda: again.state("two") == "connected", lambda: again.log)
+        both[1].drop()
+        until(lambda: ours(made.near) == [], lambda: (ours(made.near), again.log))
+        both[0].carry()
+        until(lambda: ours(made.near) == [one], lambda: (ours(made.near), again.log))
+        assert again.end() == 0
+        assert ours(made.near) == []
+
+
+def test_without_rights_the_cause_is_said_and_the_operator_stays_up(nobody_folder, interpreter):
+    with wires() as made, world_in(nobody_folder, [*made.prefix_near(), *interpreter]) as world:
+        pings, peers = made.add("one"), made.add("two")
+        config = configure(nobody_folder, [pings])
+        row = f'[[line]]\nname = "two"\nkind = "interface"\ninterface = "two"\npeer = "{peers.target}:7411"\nroute = true\n'
+        config.write_text(config.read_text() + row)
+        for path in nobody_folder.iterdir():
+            os.chown(path, NOBODY, NOBODY)
+        near = world.start(config)
+        words = "this user may not probe over one (operation not permitted); give it CAP_NET_RAW"
+        until(lambda: words in near.lines().get("one", {}).get("failure", ""), lambda: near.log)
+        assert near.state("two") != "connected", "nobody answers there"
+        # A peer needs no right to be asked, and its line comes up; the route does.
+        with Answering(made.far, (peers.target, 7411)):
+            until(lambda: near.state("two") == "connected", lambda: near.log)
+            until(lambda: "CAP_NET_ADMIN" in near.lines()["two"]["route_failure"], lambda: near.log)
+        assert near.end() == 0
+
+
+class Answering:
+    """A far end that answers probes, as a process in a namespace."""
+
+    def __init__(self, namespace: str, address: tuple[str, int]) -> None:
+        self._command = ["ip", "netns", "exec", namespace, sys.executable, "-c", _ANSWERING, address[0], str(address[1])]
+
+    def __enter__(self) -> None:
+        self._process = subprocess.Popen(self._command, cwd=ROOT)
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+_ANSWERING = """
+import socket, sys, time
+from farlink.operator.interface.answering import Answerer
+from farlink.operator.interface.evidence import Evidence
+answerer = Answerer(Evidence(), b"secret")
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+    listening.bind((sys.argv[1], int(sys.argv[2])))
+    while True:
+        data, sender = listening.recvfrom(2048)
+        answer = answerer.feed(data, sender, time.monotonic())
+        if answer:
+            listening.sendto(answer, sender)
+"""
 
 
 FAR = """

@@ -170,7 +170,7 @@ def journal(request, tmp_path):
         return
     if request.param == "version 2":
         with sqlite3.connect(path) as database:
-            database.executescript("DROP TABLE fact; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE;")
+            database.executescript("DROP TABLE fact; DROP TABLE alert; PRAGMA user_version = 2; PRAGMA journal_mode = DELETE;")
     if request.param == "damaged":
         path.write_bytes(path.read_bytes()[:-4096])
     yield path
@@ -298,6 +298,18 @@ def test_a_connection_that_lasts_ends_now_and_a_lost_one_with_its_last_transitio
     assert (lasting["length_s"], lasting["share_any_up"], lasting["lines"][0]["ups"][0]["outcome"]) == (100.0, 0.9, "open")
     killed = report_from(tmp_path / "b", steps, end=False) if (tmp_path / "b").mkdir() is None else None
     assert (killed["length_s"], killed["share_any_up"]) == (20.0, 0.5)
+
+
+def test_lengths_are_those_of_the_clock_that_is_never_set():
+    """The time of day is set back by an hour while a line is up; later the machine starts anew, and its clock at 0."""
+    rows = [
+        Transition(1, "kansas", "connected", START_S, 500.0, "boot-1"),
+        Transition(1, "kansas", "dropped", START_S - 3600 + 60, 560.0, "boot-1"),
+        Transition(1, "kansas", "connected", START_S - 3600 + 100, 40.0, "boot-2"),
+        Transition(1, "kansas", "dropped", START_S - 3600 + 200, 140.0, "boot-2"),
+    ]
+    found = report_of(Connection(1, START_S, None, {"kansas": 1}), rows, bundle="camp")
+    assert (found["length_s"], found["lines"][0]["up_s"]) == (200.0, 160.0)
 
 
 STEP = st.tuples(
@@ -475,6 +487,17 @@ def test_the_rules_are_right_and_do_what_they_say(tmp_path):
     (tmp_path / "test.yaml").write_text(text)
     done = subprocess.run([PROMTOOL, "test", "rules", tmp_path / "test.yaml"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_prometheus_understands_what_the_dashboard_asks(tmp_path):
+    asked = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
+    asked = [one.replace("$bundle", ".*").replace("$__rate_interval", "1m") for one in asked]
+    made = [{"record": f"asked:{at}", "expr": one} for at, one in enumerate(asked)]
+    (tmp_path / "rules.json").write_text(json.dumps({"groups": [{"name": "dashboard", "rules": made}]}))
+    done = subprocess.run([PROMTOOL, "check", "rules", tmp_path / "rules.json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(asked)} rules found" in done.stdout
 
 
 def test_every_rule_is_tried():

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-SLOW = ("matplotlib", "pandas", "polars", "pyarrow", "scipy", "h5py", "itur")
+SLOW = ("matplotlib", "pandas", "polars", "pyarrow", "scipy", "h5py", "itur", "nicegui", "fastapi")
 
 
 @pytest.mark.parametrize("statement", ["import farlink", "import farlink.cli", "import farlink; farlink.run, farlink.Result"])

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink.errors import ArgumentError, OperatorError, TransferError
+from farlink.errors import ArgumentError, OperatorError
+from farlink.operator.watch.listen import Place
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE, Guard
-from farlink.web.access.listening import Listen, Names, bound, is_same, listen_of
 from farlink.web.access.logins import LIFE_S, Logins, Tries
+from farlink.web.access.names import Names, is_same
 
-HERE = Listen("127.0.0.1", 8090)
+HERE = Place(host="127.0.0.1", port=8090)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_names_that_are_not(host):
 
 
 def test_of_all_addresses_each_may_be_asked_by_its_digits_but_by_no_foreign_name():
-    names = Names(Listen("0.0.0.0", 8090))
+    names = Names(Place(host="0.0.0.0", port=8090, is_remote=True))
     assert names.has("192.168.1.7:8090")
     assert not names.has("evil.example:8090")
 
@@ -45,25 +46,9 @@ def test_any_header_is_a_name_of_ours_or_refused(text):
     assert not is_same(text, "localhost:8090") or "localhost:8090" in text.lower()
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "1.2.3:8", "127.0.0.1:x", "127.0.0.1:70000", "example.org:80", ":-1", "[::1]", "1:2:3"]
-)
-def test_what_is_no_address_is_refused(text):
-    with pytest.raises(ArgumentError, match="no address with a port"):
-        listen_of(text)
-
-
 def test_a_name_that_is_none_is_refused():
     with pytest.raises(ArgumentError, match="no name of a host"):
         Names(HERE, ["http://x"])
-
-
-def test_a_port_that_is_taken_is_named():
-    with bound(Listen("127.0.0.1", 0)) as first:
-        port = first.getsockname()[1]
-        with pytest.raises(TransferError, match=f"cannot listen at 127.0.0.1:{port}: Address already in use") as refused:
-            bound(Listen("127.0.0.1", port))
-    assert refused.value.exit_code == 1
 
 
 def test_only_a_hash_is_kept_and_only_for_its_owner(tmp_path):

@@ -32,7 +32,7 @@ def test_refusals_name_what_is_wrong_and_what_to_do(tmp_path):
         (["--listen", "0.0.0.0:0"], "there is no password"),
         (["none.toml"], "none.toml: no such file"),
         (["--password-file", "none"], "the password's file none cannot be read"),
-        (["--listen", "example.org:80"], "no address with a port"),
+        (["--listen", "example.org:80"], "is no IP address"),
     ):
         done = farlink_web(tmp_path, *arguments)
         assert (done.returncode, done.stdout) == (2, ""), done.stderr
@@ -163,4 +163,4 @@ def test_tries_are_limited_and_no_secret_is_told(dashboard):
     assert not (dashboard.folder / ".nicegui").exists(), "nothing is stored beside the bundles"
     done = farlink_web(dashboard.folder, "--listen", dashboard.url.removeprefix("http://"))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Address already in use" in done.stderr
+    assert "address already in use" in done.stderr

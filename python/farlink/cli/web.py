@@ -47,19 +47,20 @@ def web(
     """
     with user_errors():
         from farlink.errors import ArgumentError, OperatorError
+        from farlink.operator.watch.listen import listener_of, place_of
         from farlink.web.access import password
-        from farlink.web.access.listening import Listen, Names, bound, listen_of
+        from farlink.web.access.names import Names
 
         file = password_file or password.default_file()
         if set_password:
             password.write(file, _asked_password())
             note(f"password: {file}")
             return
-        where = listen_of(listen)
+        where = place_of(listen, allow_remote=True)
         names = Names(where, host or ())
         if file.exists() or password_file is not None:
             password.check_file(file)
-        elif not where.is_loopback:
+        elif where.is_remote:
             message = f"--listen {listen}: other machines reach it, and there is no password ({file})"
             raise OperatorError(message, "set one: farlink web --set-password")
         missing = next((one for one in files or () if not one.is_file()), None)
@@ -79,10 +80,9 @@ def web(
         paths = list(files or found_in(Path.cwd()))
         folder = paths[0].absolute().parent if paths else Path.cwd()
         site = Site(Bundles(paths, folder), may_change=not read_only, has_login=has_login)
-        listening = bound(where)
-        at = Listen(where.address, listening.getsockname()[1])
-        data(f"http://{at.shown}/\n")
-        if not where.is_loopback:
+        listening = listener_of(where)
+        data(f"{where.words(listening)}/\n")
+        if where.is_remote:
             note("note: passwords and pages are readable on the way; put a proxy with TLS or a tunnel before it")
         try:
             serve(application(site, names, file if has_login else None), listening)

@@ -10,6 +10,9 @@ from typing import Any
 SEVERITIES = ("info", "warning", "critical")
 """From the least to the worst."""
 
+# States of modems, of every kind of lines, that say nothing of whether they work.
+_UNKNOWN_MODEMS = ("starting", "closed", "port closed", "not there", "unknown", "initializing", "locked", "failed")
+
 LOW_SHARE = 0.8
 """So much of a budget is used up when people are warned."""
 
@@ -176,6 +179,11 @@ def _modem(_: View, line: Row) -> str:
     return "" if _SIM.search(failure) else failure
 
 
+def _modem_is_well(_: View, line: Row) -> bool:
+    # A modem that begins anew, as all do when the operator does, has not failed yet.
+    return not _modem_failure(line) and str(line.get("modem", "")) not in _UNKNOWN_MODEMS
+
+
 def _no_port(_: View, line: Row) -> str:
     return "" if line["reason"] != "port-gone" else str(line["cause"] or "port-gone")
 
@@ -192,8 +200,8 @@ CAUSES: dict[str, Cause] = {
     one.name: one
     for one in (
         # Those that say more come before those that they hide.
-        _cause("sim-locked", "critical", "{line}: SIM is locked", _sim),
-        _cause("modem-failed", "warning", "{line}: modem has failed", _modem),
+        _cause("sim-locked", "critical", "{line}: SIM cannot be used", _sim, cleared_by=_modem_is_well),
+        _cause("modem-failed", "warning", "{line}: modem has failed", _modem, cleared_by=_modem_is_well),
         # A modem that is reset is away for some seconds.
         _cause("port-gone", "warning", "{line}: port is gone", _no_port, is_damped=True),
         _cause("blocked", "warning", "{line} is blocked", _blocked, cleared_by=_is_back),

@@ -100,10 +100,9 @@ class Outbox:
         route.waiting = deque(one for one in route.waiting if one.key not in gone)
         return found
 
-    def holds(self, name: str, keys: Iterable[str]) -> bool:
-        """Whether a message about one of these alerts waits for a route."""
-        gone = set(keys)
-        return any(one.key in gone for one in self._routes[name].waiting)
+    def messages(self, name: str) -> list[Message]:
+        """What waits for a route and is not being sent."""
+        return list(self._routes[name].waiting)
 
     def hurry(self, now: float) -> None:
         """Something is up again: routes that pause try now."""

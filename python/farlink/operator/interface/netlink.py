@@ -17,8 +17,8 @@ NEW_ADDRESS, DEL_ADDRESS, GET_ADDRESS = 20, 21, 22
 NEW_ROUTE, DEL_ROUTE, GET_ROUTE = 24, 25, 26
 ERROR, DONE = 2, 3
 
-GROUPS = 0x1 | 0x10 | 0x100 | 0x40
-"""Of links, IPv4 and IPv6 addresses, and IPv4 routes."""
+GROUPS, ROUTE_GROUP = 0x1 | 0x10 | 0x100, 0x40
+"""Of links and of IPv4 and IPv6 addresses; and of IPv4 routes."""
 
 _REQUEST, _ACK, _DUMP, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x300, 0x200, 0x400
 _HEADER = struct.Struct("=IHHII")

@@ -7,8 +7,8 @@ import math
 from farlink.operator.interface.settings import DAY_S, InterfaceSettings
 
 # A dead line is given up so much earlier than it must be: timers and the loop take their part.
-_SPARE = 0.04
-_MOST_SPARE_S = 0.1
+_SPARE = 0.08
+_MOST_SPARE_S = 0.25
 
 
 class Pace:

@@ -7,7 +7,7 @@ import ipaddress
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from farlink.operator.interface.answering import Answerer
@@ -61,10 +61,16 @@ class Prober:
         self._open_s: deque[float] = deque(maxlen=1000)
         self.failure = ""
 
-    def open(self) -> None:
-        """Open sockets, now or as soon as that can be."""
+    def open(self, versions: Collection[int]) -> None:
+        """Open sockets, now or as soon as that can be; names are looked up again.
+
+        Parameters
+        ----------
+        versions
+            Those of IP of which the interface has addresses.
+        """
         self.close()
-        self._opening = asyncio.create_task(self._open())
+        self._opening = asyncio.create_task(self._open(versions))
 
     def close(self) -> None:
         """Send and hear nothing more."""
@@ -145,7 +151,7 @@ class Prober:
     def _spend(self, count: int) -> None:
         self._pace.spend(count, time.time())
 
-    async def _open(self) -> None:
+    async def _open(self, versions: Collection[int]) -> None:
         """Open all sockets. One that cannot be opened keeps the others from nothing, and is tried again."""
         waiting: list[Target | None] = [*self._targets, *([None] if self._settings.probe_listen else [])]
         while waiting:
@@ -155,7 +161,7 @@ class Prober:
                     if target is None:
                         self._listen()
                     else:
-                        await target.open(self._settings.interface, self._spend, self._wake)
+                        await target.open(self._settings.interface, versions, self._spend, self._wake)
                         self._opened.append(target)
                 except OSError as error:
                     self.failure = self._refusal(target, error)

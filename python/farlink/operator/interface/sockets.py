@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -160,16 +160,27 @@ def bind_to(opened: socket.socket, interface: str) -> None:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
 
 
-async def resolved(host: str, port: int) -> tuple[str, int]:
+async def resolved(host: str, port: int, versions: Collection[int]) -> tuple[str, int]:
     """The address of a host, as a socket takes it.
+
+    Parameters
+    ----------
+    host, port
+        A name or an address.
+    versions
+        Those of IP that there are: a name may have addresses of which none can be reached.
 
     Raises
     ------
     OSError
-        If nobody knows the name.
+        If nobody knows the name, or no address of it has one of the versions.
     """
     try:
         return str(ipaddress.ip_address(host)), port
     except ValueError:
         found: list[Any] = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_DGRAM)
-        return str(found[0][4][0]), port
+    addresses = [str(one[4][0]).partition("%")[0] for one in found]
+    for address in addresses:
+        if ipaddress.ip_address(address).version in versions:
+            return address, port
+    raise OSError(f"has no address of IPv{' or IPv'.join(map(str, sorted(versions)))}")

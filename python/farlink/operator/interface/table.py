@@ -8,7 +8,7 @@ from collections import deque
 from farlink.operator.interface import netlink
 from farlink.operator.interface.netlink import Address, Link, Message, Route
 
-_DUMPS = (netlink.GET_LINK, netlink.GET_ADDRESS, netlink.GET_ROUTE)
+_DUMPS = (netlink.GET_LINK, netlink.GET_ADDRESS)
 _KINDS = {netlink.GET_LINK: Link, netlink.GET_ADDRESS: Address, netlink.GET_ROUTE: Route}
 
 
@@ -17,24 +17,30 @@ class Table:
 
     Call `poll_output` and send what it gives; `feed` each datagram; `lost` if some did not arrive.
 
+    Parameters
+    ----------
+    has_routes
+        Whether routes are asked for; routers may have a million.
+
     Attributes
     ----------
     is_known
         Whether everything has been told once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_routes: bool = True) -> None:
         self.is_known = False
+        self._dumps = (*_DUMPS, netlink.GET_ROUTE) if has_routes else _DUMPS
         self._found: dict[object, Link | Address | Route] = {}
         # What is new while everything is told; what is not among it at the end is gone.
         self._seen: set[object] = set()
-        self._to_ask = deque(_DUMPS)
+        self._to_ask = deque(self._dumps)
         self._asked: int | None = None
         self._sequence = 0
 
     def lost(self) -> None:
         """Messages were lost: ask for everything again."""
-        self._to_ask, self._asked = deque(_DUMPS), None
+        self._to_ask, self._asked = deque(self._dumps), None
 
     def poll_output(self) -> bytes:
         """What is to be sent now; nothing if that is empty."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from farlink.operator.interface import echo
@@ -24,8 +24,8 @@ class Target(Protocol):
 
     name: str
 
-    async def open(self, interface: str, spend: Spend, answered: Callable[[], None]) -> None:
-        """Open a socket on an interface.
+    async def open(self, interface: str, versions: Collection[int], spend: Spend, answered: Callable[[], None]) -> None:
+        """Open a socket on an interface with addresses of these versions of IP.
 
         Raises
         ------
@@ -67,9 +67,9 @@ class Host:
         self._echoes: Echoes | None = None
         self._address = ""
 
-    async def open(self, interface: str, spend: Spend, answered: Callable[[], None]) -> None:
+    async def open(self, interface: str, versions: Collection[int], spend: Spend, answered: Callable[[], None]) -> None:
         """Open a socket for echoes."""
-        self._address, _ = await resolved(self.name, 0)
+        self._address, _ = await resolved(self.name, 0, versions)
         size = ip_bytes(self._address) + echo.BYTES
 
         def came(sequence: int, sender: str) -> None:
@@ -112,9 +112,9 @@ class Peer:
         self._datagrams: Datagrams | None = None
         self._address = ("", 0)
 
-    async def open(self, interface: str, spend: Spend, answered: Callable[[], None]) -> None:
+    async def open(self, interface: str, versions: Collection[int], spend: Spend, answered: Callable[[], None]) -> None:
         """Open a socket."""
-        self._address = await resolved(*host_and_port(self.name))
+        self._address = await resolved(*host_and_port(self.name), versions)
         size = udp_bytes(self._address[0])
 
         def came(data: bytes, sender: tuple[str, int]) -> None:

@@ -25,6 +25,8 @@ class Watch:
     ----------
     changed
         Is called when something may have changed.
+    has_routes
+        Whether default routes are followed, too.
 
     Attributes
     ----------
@@ -32,9 +34,9 @@ class Watch:
         What is known.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self.table = Table()
-        self._changed = changed
+    def __init__(self, changed: Callable[[], None], has_routes: bool = True) -> None:
+        self.table = Table(has_routes=has_routes)
+        self._changed, self._has_routes = changed, has_routes
         self._socket: socket.socket | None = None
         # Beside those of the table's requests.
         self._sequence = 1 << 31
@@ -48,11 +50,16 @@ class Watch:
         OSError
             If there is no netlink.
         """
-        self._socket = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, socket.NETLINK_ROUTE
-        )
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
-        self._socket.bind((0, netlink.GROUPS))
+        self.table = Table(has_routes=self._has_routes)
+        flags = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        opened = socket.socket(socket.AF_NETLINK, flags, socket.NETLINK_ROUTE)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+            opened.bind((0, netlink.GROUPS | (netlink.ROUTE_GROUP if self._has_routes else 0)))
+        except OSError:
+            opened.close()
+            raise
+        self._socket = opened
         asyncio.get_running_loop().add_reader(self._socket, self._read)
         self._ask()
 
@@ -101,6 +108,7 @@ class Watch:
         self._send(self.table.poll_output())
 
     def _read(self) -> None:
+        is_news = False
         while self._socket is not None:
             try:
                 data, sender = self._socket.recvfrom(_RECEIVED_BYTES)
@@ -111,10 +119,13 @@ class Watch:
                 self._ask()
                 continue
             if sender[0] == 0:  # of the kernel; other processes may send, too
-                for message in self.table.feed(data):
+                found = self.table.feed(data)
+                for message in found:
                     self._answered(message)
+                is_news = is_news or any(one.content is not None or one.kind == netlink.DONE for one in found)
                 self._ask()
-        self._changed()
+        if is_news:
+            self._changed()
 
     def _answered(self, message: Message) -> None:
         waiting = self._waiting.get(message.sequence)

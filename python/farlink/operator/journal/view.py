@@ -219,24 +219,26 @@ class View:
         if not self._path.is_file():
             raise JournalError(f"{self._path}: no such journal", "name the journal of an operator")
         try:
-            with closing(_as_it_is(self._path)) as database:
+            with closing(as_it_is(self._path)) as database:
                 if schema.version_of(database, str(self._path)) == schema.VERSION:
                     return question(database)
         except sqlite3.Error:
             pass
-        with closing(_in_memory(self._path)) as database:
+        history, _ = read(self._path)
+        with closing(in_memory(history)) as database:
             return question(database)
 
 
-def _as_it_is(path: Path) -> sqlite3.Connection:
+def as_it_is(path: Path) -> sqlite3.Connection:
+    """The file of a journal itself, to read: an operator may write it."""
     # Without a write-ahead log nobody writes; SQLite would make one to read the file, and a reader may not.
     has_log = path.with_name(f"{path.name}-wal").exists()
     place = f"file:{quote(str(path.absolute()))}?mode=ro{'' if has_log else '&immutable=1'}"
     return sqlite3.connect(place, uri=True, isolation_level=None, timeout=_BUSY_S)
 
 
-def _in_memory(path: Path) -> sqlite3.Connection:
-    history, _ = read(path)
+def in_memory(history: History) -> sqlite3.Connection:
+    """A database in memory with what a journal holds."""
     database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     database.executescript(schema.TABLES)
     starts = [(one.number, one.start_s, one.end_s) for one in history.connections]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,13 +27,14 @@ _COUNT_S = 1.0
 # Carrier, address and answers are looked at so often, whatever is due.
 _LOOK_S = 60.0
 _RETRY_S = 5.0
+_REOPEN_S = 60.0
 _ROUTE_RETRY_S = 30.0
 # An answer that is not there after twice the time of a dead line will not come.
 _LINK_FACTOR = 2.0
 # Something has arrived within so many intervals: the inward way lives. What got through, an end learns one interval later.
 _STILL = 1.3
-# A loop that comes so late was stopped or had no processor: nothing was sent meanwhile.
-_STALL_S = 0.3
+# A loop that comes so late, of the time of a dead line, was stopped: nothing was sent meanwhile.
+_STALL = 1 / 3
 # Notes of one line; each makes the time until the next one longer.
 _NOTE_S, _LONGEST_NOTE_S = 60.0, 3600.0
 
@@ -69,19 +71,20 @@ class InterfaceLine:
         metric: int,
         report: Callable[[Report], None],
         *,
-        watch: Callable[[Callable[[], None]], Watch] = Watch,
+        watch: Callable[[Callable[[], None], bool], Watch] = Watch,
         prober: Callable[[InterfaceSettings, Evidence, Pace, Callable[[], None]], Prober] = Prober,
     ) -> None:
         self.name = name
         self._settings, self._metric, self._tell = settings, metric, report
         self._wake = asyncio.Event()
-        self._watch = watch(self._wake.set)
+        self._watch = watch(self._wake.set, settings.route)
         self._evidence, self._pace = Evidence(), Pace(settings)
         self._prober = prober(settings, self._evidence, self._pace, self._wake.set)
         self._phase, self._call, self._began_s = _Phase.IDLE, 0, 0.0
         self._is_gone = False
         self._why = ""
         self._index: int | None = None
+        self._opened_s = float("-inf")
         self._addresses: tuple[str, ...] = ()
         self._addressless_s: float | None = None
         self._counted_s = self._arrived_s = float("-inf")
@@ -183,7 +186,7 @@ class InterfaceLine:
                 await self._wake.wait()
         self._wake.clear()
         late_s = time.monotonic() - due_s
-        if late_s > _STALL_S:
+        if late_s > _STALL * self._settings.noticed_s:
             self._evidence.shift(late_s)
             self._began_s += late_s
 
@@ -218,7 +221,7 @@ class InterfaceLine:
         if obstacle:
             self._lose(obstacle)
             return
-        self._follow()
+        self._follow(now_s)
         self._count(now_s)
         self._prober.tick(now_s, is_asking=self._is_asking, is_up=self._phase is _Phase.UP)
         noticed_s = self._pace.noticed_s(time.time())
@@ -226,13 +229,13 @@ class InterfaceLine:
         # Without probes nothing is known, and a line is not given up for that.
         is_blind = self._pace.is_spent(time.time())
         if self._is_gone:
-            self._seek(is_fresh or is_blind)
+            self._seek(now_s, is_found=is_fresh or is_blind)
         elif self._phase is _Phase.DIALLING:
             self._enter(_Phase.CARRIER, self._call)
             self._report("carrier", call=self._call)
         elif self._phase is _Phase.LINKING and (is_fresh or is_blind):
             self._come_up()
-        elif self._is_silent(now_s, is_fresh=is_fresh or is_blind):
+        elif self._is_silent(now_s, is_fresh=is_fresh):
             self._lose(self._silence(now_s))
 
     def _is_silent(self, now_s: float, *, is_fresh: bool) -> bool:
@@ -265,14 +268,18 @@ class InterfaceLine:
             return f"{name} has no address"
         return None
 
-    def _follow(self) -> None:
+    def _open(self, now_s: float) -> None:
+        self._opened_s = now_s
+        self._prober.open({ipaddress.ip_interface(one).version for one in self._addresses})
+
+    def _follow(self, now_s: float) -> None:
         """Sockets are bound to an interface by its index: one that was unplugged has another one afterwards."""
         link = self._watch.table.link(self._settings.interface)
         if link is not None and link.index != self._index:
             self._index = link.index
             self._counters = self._first = None
             self._evidence.forget()
-            self._prober.open()
+            self._open(now_s)
 
     def _count(self, now_s: float) -> None:
         link = self._watch.table.link(self._settings.interface)
@@ -284,13 +291,15 @@ class InterfaceLine:
             self._counted_s = now_s
             self._watch.look(link.index)
 
-    def _seek(self, is_found: bool) -> None:
+    def _seek(self, now_s: float, *, is_found: bool) -> None:
         """The line is gone although carrier and address are there: it is back when both ways are proven."""
         if is_found:
             self._is_gone, self._why = False, ""
             self._note_gap_s, self._note_after_s = _NOTE_S, float("-inf")
             self._report("port-back")
             return
+        if now_s >= self._opened_s + _REOPEN_S:
+            self._open(now_s)  # a name may have another address by now
         why = self._prober.failure or f"no answer from {self._prober.asked}"
         if why != self._why:
             self._why = why

@@ -27,8 +27,10 @@ Status = Mapping[str, Any]
 
 # The process that sends is ended when it had nothing to do for so long.
 _IDLE_S = 60.0
-# The fact that messages wait.
-_WAITING = "messages that wait"
+# Facts: what waits for URLs, and what the stand-by line has told and has to tell.
+_WAITING, _STANDBY = "messages that wait", "messages of the stand-by line"
+# What is being sent at the end may take so long: the next operator would send it again.
+_LAST_S = 2.0
 
 
 class Alerting:
@@ -78,7 +80,9 @@ class Alerting:
         self._up = 0
         self._used_at = time.monotonic()
         self._outbox.load(recorder.kept(_WAITING) or "")
-        self._kept = self._outbox.dump()
+        if self._standby is not None:
+            self._standby.load(recorder.kept(_STANDBY) or "")
+        self._kept = {_WAITING: self._outbox.dump(), _STANDBY: "" if self._standby is None else self._standby.dump()}
         if secrets.alert_urls and find_spec("apprise") is None:
             tell("warning: alerts are not sent, as Apprise is not installed: pip install 'farlink[alerts]'")
 
@@ -88,9 +92,11 @@ class Alerting:
             self._look(status)
         except Exception as error:
             # A fault of this program: alerts are a convenience beside the lines.
-            if not self._fault:
-                self._tell(f"alerts: internal error: {error!r}")
-            self._fault = f"internal error: {error!r}"
+            is_first, self._fault = not self._fault, f"internal error: {error!r}"
+            if is_first:
+                self._tell(f"alerts: {self._fault}")
+                # For the journal: the next operator, which does not know this alert, clears it.
+                self._recorder.raised(Raised("alerts-failing", None, "critical", self._fault, time.time()))
 
     def _look(self, status: Status) -> None:
         for change in self._alerts.observe(time.monotonic(), time.time(), self._view(status)):
@@ -131,12 +137,15 @@ class Alerting:
 
     def _keep(self) -> None:
         """What waits is kept for the next start; a journal that cannot be written loses it with this process only."""
-        waiting = self._outbox.dump()
-        if waiting != self._kept and self._recorder.keep(_WAITING, waiting):
-            self._kept = waiting
+        waiting = {_WAITING: self._outbox.dump(), _STANDBY: "" if self._standby is None else self._standby.dump()}
+        for name, text in waiting.items():
+            if text != self._kept[name] and self._recorder.keep(name, text):
+                self._kept[name] = text
 
     async def close(self) -> None:
         """End what is being sent; what waits is sent by the next operator."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LAST_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from farlink.errors import FarlinkError
 from farlink.operator.alerts import Raised
 from farlink.operator.alerts.message import Message, sms_of
 from farlink.operator.alerts.outbox import Outbox
@@ -105,13 +107,18 @@ class StandbyLine:
             return
         is_due = any(one.alert in TRIGGERS and _for_s(one, now) >= self._rules.after_s for one in raised)
         if self._rules.way == "sms":
-            # What other ways can tell costs no short message.
-            wait_s = self._rules.after_s if others.routes else 0.0
-            cleared = [key for key, at in self._told.items() if at is not None and now - at >= wait_s]
-            if is_due or self.outbox.holds(STANDBY, cleared):
+            if any(self._is_worth_it(one, now, others, is_due=is_due) for one in self.outbox.messages(STANDBY)):
                 self._send_what_waits(now)
         elif is_due and now >= self._call_at and any(others.waiting(name) for name in others.routes):
             self._task = asyncio.create_task(self._call(others))
+
+    def _is_worth_it(self, message: Message, now: float, others: Outbox, *, is_due: bool) -> bool:
+        """Whether it costs a short message; what is less goes with the next one."""
+        if message.kind != "cleared":
+            return is_due and message.severity == "critical"
+        at = self._told.get(message.key)
+        # What other ways can tell costs none.
+        return at is not None and now - at >= (self._rules.after_s if others.routes else 0.0)
 
     def _send_what_waits(self, now: float) -> None:
         messages = self.outbox.take(STANDBY, now)
@@ -154,6 +161,8 @@ class StandbyLine:
         self._used_at.append(time.monotonic())
         try:
             self.why = await self._made(deliver)
+        except FarlinkError as error:
+            self.why = error.message
         except Exception as error:  # of this program; it is shown, and tried again
             self.why = f"internal error: {error!r}"
         # What could not be delivered over a call that was up costs another one: it pauses, too.
@@ -193,6 +202,22 @@ class StandbyLine:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+    def dump(self) -> str:
+        """What waits and what was told, as text for `load`."""
+        return json.dumps({"waiting": self.outbox.dump(), "told": sorted(self._told)})
+
+    def load(self, text: str) -> None:
+        """Take what an earlier operator had waiting, and has told; nonsense is left out."""
+        try:
+            kept = json.loads(text or "{}")
+            self.outbox.load(str(kept.get("waiting", "")))
+            told = [str(key) for key in kept.get("told", [])]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            return
+        waiting = self.outbox.messages(STANDBY) if self.outbox.routes else []
+        over = {one.key for one in waiting if one.kind == "cleared"}
+        self._told = {key: time.monotonic() if key in over else None for key in told}
 
     def status(self) -> dict[str, object]:
         """What is known of it, for `farlink bundle status`."""

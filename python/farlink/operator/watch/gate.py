@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
@@ -10,10 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from farlink.errors import FarlinkError
+from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Right, Tokens
 from farlink.untrusted import printable
 
 MOST_BODY_BYTES = 65_536
+_BODY_S = 10.0
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -88,11 +91,12 @@ class Gate:
     tokens
         Bundle -> its tokens.
     tell
-        Gets a line for each request that is refused or changes something. It has neither tokens nor queries.
+        Gets a line for each request that changes something or is refused, of strangers' a few; never tokens or queries.
     """
 
     def __init__(self, app: App, policy: Policy, tokens: Mapping[str, Tokens], tell: Tell) -> None:
         self._app, self._policy, self._tokens, self._tell = app, policy, tokens, tell
+        self._tell_refused = Sparing(tell)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -113,15 +117,20 @@ class Gate:
             self._check_names(scope)
             asker = self._asker(scope)
             scope.setdefault("state", {})["asker"] = asker
-            await self._app(scope, await _whole_body(scope, receive), answer)
+            async with asyncio.timeout(_BODY_S):
+                whole = await _whole_body(scope, receive)
+            await self._app(scope, whole, answer)
         except _Refused as refused:
             await _refuse(refused, answer)
+        except TimeoutError:
+            await _refuse(_Refused(408, f"the body took more than {_BODY_S:g} s", "send it at once", [_CLOSE]), answer)
         finally:
             if status >= 400 or scope["method"] not in ("GET", "HEAD"):
                 who = f" by {asker.name}" if asker.name else ""
                 path = printable(scope["path"], 120)
                 took_s = time.monotonic() - begin
-                self._tell(f"{printable(scope['method'], 10)} {path}{who}: {status} in {took_s:.3f} s")
+                tell = self._tell if status < 400 or asker.name else self._tell_refused
+                tell(f"{printable(scope['method'], 10)} {path}{who}: {status} in {took_s:.3f} s")
 
     def _check_names(self, scope: Message) -> None:
         """Refuse what somebody else's page makes a browser ask, by a name that is made to lead here or from its own origin."""
@@ -146,7 +155,7 @@ class Gate:
                 try:
                     found = tokens.of(text.strip())
                 except FarlinkError as error:
-                    self._tell(f"no token of bundle {bundle} is accepted: {error.message}")
+                    self._tell_refused(f"no token of bundle {bundle} is accepted: {error.message}")
                     continue
                 if found is not None:
                     asker.name = found.name
@@ -156,6 +165,7 @@ class Gate:
         return asker
 
 
+_CLOSE = (b"connection", b"close")
 _CHALLENGE = (b"www-authenticate", b'Bearer realm="farlink"')
 
 
@@ -198,7 +208,7 @@ async def _whole_body(scope: Message, receive: Receive) -> Receive:
 
 
 def _too_long() -> _Refused:
-    return _Refused(413, f"the body has more than {MOST_BODY_BYTES} bytes", "send less", [(b"connection", b"close")])
+    return _Refused(413, f"the body has more than {MOST_BODY_BYTES} bytes", "send less", [_CLOSE])
 
 
 async def _refuse(refused: _Refused, send: Send) -> None:

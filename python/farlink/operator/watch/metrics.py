@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -28,6 +29,7 @@ STATES = ("waiting", "connecting", "connected", "silent", "dropped", "failed", "
 PERIODS = {"day": "today", "month": "month"}
 _MOST_NAME = 40
 _MOST_ALERTS = 300
+_MOST_AT_ONCE = 16
 _LARGEST = 2**62
 
 Value = Callable[[Mapping[str, Any]], Any]
@@ -97,9 +99,11 @@ class Bundles(Collector):
         """Ask each operator, and make the families."""
         families = _Families()
         families.gauge("farlink_build_info", "Version of farlink.", {"version": __version__}, 1)
-        for source, counted in self._sources:
+        # At the same time: an operator that hangs takes as long as there is for all of them.
+        with ThreadPoolExecutor(max(1, min(len(self._sources), _MOST_AT_ONCE))) as pool:
+            answers = list(pool.map(lambda pair: _asked(pair[0]), self._sources))
+        for (source, counted), (status, took_s) in zip(self._sources, answers, strict=True):
             labels = {"bundle": source.bundle.name}
-            status, took_s = _asked(source)
             is_reachable = status is not None and _is_understood(families, source, status)
             families.gauge("farlink_operator_reachable", "Whether the operator answers.", labels, is_reachable)
             families.gauge("farlink_operator_answer_seconds", "How long its answer took.", labels, took_s)

@@ -15,7 +15,9 @@ from farlink.operator.live.systemd import notify
 from farlink.operator.watch.api import application
 from farlink.operator.watch.gate import Gate, Policy
 from farlink.operator.watch.listen import Place
+from farlink.operator.watch.protocol import Http
 from farlink.operator.watch.source import Source
+from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Tokens, file_of
 from farlink.untrusted import printable
 
@@ -72,10 +74,10 @@ def serve(sources: Sequence[Source], policy: Policy, listener: socket.socket, te
     """
     tokens = {source.bundle.name: Tokens(file_of(source.bundle.journal)) for source in sources}
     gate = Gate(application(sources, policy), policy, tokens, tell)
-    logging.getLogger("uvicorn.error").addHandler(_Told(tell))
+    logging.getLogger("uvicorn.error").addHandler(_Told(Sparing(tell)))
     config = uvicorn.Config(
         gate,
-        http="h11",
+        http=Http,
         ws="none",
         loop="asyncio",
         lifespan="off",

@@ -8,14 +8,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from farlink.errors import FarlinkError, JournalError
 from farlink.operator.journal import History, Transition, read, schema
 from farlink.operator.journal.last_number import LastNumber
+from farlink.operator.journal.view import as_it_is, in_memory
 
 _COLUMNS = ", ".join(schema.COLUMNS)
-_PATIENCE_S = 2.0
 
 
 class _Damaged(Exception):
@@ -80,7 +79,7 @@ class JournalFile:
                 return _asked(database, where, values, most, offset)
         except (sqlite3.Error, UnicodeDecodeError, _Damaged):
             history, warning = self._whole()
-        with closing(_in_memory(history)) as database:
+        with closing(in_memory(history)) as database:
             found = _asked(database, where, values, most, offset)
             return Found(found.transitions, found.count, warning)
 
@@ -117,23 +116,11 @@ class JournalFile:
 
 @contextmanager
 def _live(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file itself, to read: what it has in its write-ahead log, too."""
-    with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, timeout=_PATIENCE_S)) as database:
+    """The file itself, if it can be asked."""
+    with closing(as_it_is(path)) as database:
         if schema.version_of(database, str(path)) != schema.VERSION:
             raise _Damaged
         yield database
-
-
-def _in_memory(history: History) -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:")
-    database.executescript(schema.TABLES)
-    marks = ", ".join("?" * (len(schema.COLUMNS) + 1))
-    rows = []
-    for one in history.transitions:
-        fields = [getattr(one, name) for name in schema.COLUMNS]
-        rows.append((*fields, schema.crc_of(fields[1:])))
-    database.executemany(f"INSERT INTO transition ({_COLUMNS}, crc) VALUES ({marks})", rows)
-    return database
 
 
 def _asked(database: sqlite3.Connection, where: str, values: tuple[Any, ...], most: int, offset: int) -> Found:

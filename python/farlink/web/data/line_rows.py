@@ -8,24 +8,19 @@ from typing import Any
 
 from farlink import units
 from farlink.channels.calls.fits import mean_at_least_s
+from farlink.operator.journal.flat import time_of
 from farlink.operator.live.status import HEAD, duration, rows
 from farlink.untrusted import printable
 from farlink.web.data.bundles import View
 from farlink.web.data.calls import Calls, Span, drops, mean_up, throughput_bps, up_times
 
-STATE_WORDS = {
-    "connected": "connected",
-    "silent": "silent",
-    "connecting": "connecting",
-    "waiting": "waiting",
-    "dropped": "dropped",
-    "failed": "failed",
-    "blocked": "blocked",
-    "held": "held",
-    "ended": "ended",
-    "unknown": "unknown",
+# Of the dialler, and what the rows show already.
+_OF_EVERY_LINE = {
+    *("line", "role", "state", "reason", "cause", "ends", "ends_in_s", "for_s", "is_up", "is_primary", "is_trial", "has_port"),
+    *("call", "drops", "expected_up_s", "airtime_s_today", "signal", "most_signal", "bytes_in", "bytes_out"),
 }
-"""States that have a sign of their own."""
+# The year 9999.
+_LAST_S = 253_402_300_799.0
 
 
 @dataclass(frozen=True)
@@ -140,15 +135,60 @@ def rate_words(rate_bps: float) -> str:
     Examples
     --------
     >>> rate_words(2400.0), rate_words(0.0)
-    ('2.4 kbit/s', '0 bit/s')
+    ('2.4 kb/s', '0 b/s')
     """
     return units.show(float(f"{rate_bps:.3g}"), "rate_bps")
 
 
 def alert_words(one: Mapping[str, Any]) -> str:
-    """An alert that is raised, as a sentence."""
-    said = printable(one.get("words") or one.get("alert") or "an alert", 300)
-    for_s = one.get("for_s")
-    since = f", for {duration(float(for_s))}" if isinstance(for_s, int | float) else ""
+    """An alert that is raised, as a sentence that stays the same while it is: a change would be read out."""
+    said, line = printable(one.get("words") or one.get("alert") or "an alert", 300), printable(one.get("line") or "", 40)
+    where = f"{line}: " if line and line not in said else ""
+    since_s = one.get("since_unix_s")
+    since = f", since {clock(since_s)} UTC" if isinstance(since_s, int | float) and 0 <= since_s <= _LAST_S else ""
     cause = printable(one.get("cause") or "", 200)
-    return f"{said}{since}" + (f" ({cause})" if cause and cause not in said else "")
+    return f"{where}{said}{since}" + (f" ({cause})" if cause and cause not in said else "")
+
+
+def observed_words(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a line of any kind tells of itself beside what every line has: names and values.
+
+    Examples
+    --------
+    >>> observed_words({"line": "lte", "carrier": True, "addresses": ["10.0.0.2"], "round_trip_s": 0.0314, "failure": ""})
+    [('carrier', 'yes'), ('addresses', '10.0.0.2'), ('round trip', '0.0314 s')]
+    """
+    found = []
+    for key, value in one.items():
+        text = _value_words(key, value)
+        if key not in _OF_EVERY_LINE and text:
+            found.append((printable(key.removesuffix("_s").replace("_", " "), 40), text))
+    return found
+
+
+def _value_words(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return (
+            f"{value:.3g} s" if key.endswith("_s") and value < 60 else duration(value) if key.endswith("_s") else f"{value:g}"
+        )
+    if isinstance(value, list):
+        return printable(", ".join(map(str, value)), 200)
+    return printable(value, 200) if isinstance(value, str) else ""
+
+
+def capital(text: str) -> str:
+    """A text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def clock(time_s: float) -> str:
+    """A time of day, UTC, to the second.
+
+    Examples
+    --------
+    >>> clock(1783166403.4)
+    '2026-07-04 12:00:03'
+    """
+    return time_of(time_s)[:19].replace("T", " ")

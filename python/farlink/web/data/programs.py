@@ -117,7 +117,7 @@ class Programs:
             if before is not None and before[0].poll() is None:
                 raise OperatorError(f"it runs already (process {before[0].pid})", "stop it first")
             try:
-                with log.open("wb") as told:
+                with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as told:
                     # A session of its own: neither Ctrl-C nor the end of a terminal that is meant for the dashboard reaches it.
                     process = subprocess.Popen(
                         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=told, stderr=told, start_new_session=True

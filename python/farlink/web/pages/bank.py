@@ -79,7 +79,7 @@ def _start(site: Site, given: Any) -> str:
     folder = Path(str(fields.get("folder", "")).strip() or "/").expanduser()
     if modems is None or modems != int(modems):
         raise ArgumentError("modems: not a whole number", f"give 1 to {MOST_MODEMS}")
-    if not folder.is_absolute() or folder.parent == folder or not folder.parent.is_dir():
+    if not str(folder).isprintable() or not folder.is_absolute() or folder.parent == folder or not folder.parent.is_dir():
         raise ArgumentError(
             f"folder {printable(folder, 100)!r}: not a path whose parent is a folder", "give for example /tmp/modems"
         )

@@ -14,9 +14,9 @@ from farlink.operator.journal import Transition
 from farlink.operator.journal.rows import STATES
 from farlink.untrusted import printable
 from farlink.web.data.bundles import Watched
+from farlink.web.data.line_rows import clock
 from farlink.web.data.search import PAGE, Search, search_of
 from farlink.web.pages.frame import Site, choice_of_bundle, element, frame, table, told
-from farlink.web.pages.line import clock
 from farlink.web.pages.signs import sign
 from farlink.web.pages.timeline import chosen
 

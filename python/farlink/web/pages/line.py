@@ -9,27 +9,16 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from farlink.errors import FarlinkError
-from farlink.operator.journal.flat import time_of
 from farlink.operator.live.status import duration
 from farlink.untrusted import printable
 from farlink.web.data.bundles import View
 from farlink.web.data.calls import Calls, Span
-from farlink.web.data.line_rows import LineRow, line_rows, rate_words
+from farlink.web.data.line_rows import LineRow, capital, clock, line_rows, observed_words, rate_words
 from farlink.web.pages.frame import EVERY_S, Site, element, frame, on_order, table, told
 from farlink.web.pages.overview import carry_out, line_buttons, looked
 from farlink.web.pages.signs import sign
 
 _CALLS = 20
-# What an operator tells of a line beside what every line has.
-_MORE = {
-    "port": "Port",
-    "modem": "Modem",
-    "modem_failure": "Modem failure",
-    "interface": "Interface",
-    "address": "Address",
-    "number": "Caller",
-    "attempt": "Attempt",
-}
 
 
 def register(site: Site) -> None:
@@ -71,8 +60,7 @@ def _facts(row: LineRow, view: View, warning: str) -> str:
     known = [("State", sign(row.state)), ("For", row.since), ("Why", row.why), ("Until", row.until), ("Signal", row.signal)]
     known += [("Drops in 30 days", row.drops), ("Mean up time, 95 %", row.mean_up), ("Throughput", row.throughput)]
     known += [("Airtime today", row.airtime)]
-    found = view.line(row.name) or {}
-    known += [(words, printable(found[key], 100)) for key, words in _MORE.items() if found.get(key) not in (None, "")]
+    known += [(capital(name), text) for name, text in observed_words(view.line(row.name) or {})]
     if view.status is None:
         known.append(("Operator", f"{view.away}; {view.remedy}"))
     if warning:
@@ -96,8 +84,3 @@ def _call(span: Span) -> list[str]:
     rate = "not counted" if span.throughput_bps is None else rate_words(span.throughput_bps)
     texts = (clock(span.start_s), duration(span.length_s), ended, printable(span.end_cause, 100) or "-", rate)
     return [escape(text) for text in texts]
-
-
-def clock(time_s: float) -> str:
-    """A time of day, UTC, to the second."""
-    return time_of(time_s)[:19].replace("T", " ")

@@ -15,7 +15,7 @@ from farlink.shown import counted
 from farlink.untrusted import printable
 from farlink.web.data.bundles import ORDERS, View, Watched
 from farlink.web.data.calls import Calls
-from farlink.web.data.line_rows import LineRow, alert_words, line_rows
+from farlink.web.data.line_rows import LineRow, alert_words, capital, line_rows
 from farlink.web.pages.frame import EVERY_S, Site, element, file_words, frame, note, on_order, order_button, told
 from farlink.web.pages.signs import sign
 
@@ -109,7 +109,7 @@ def lead(view: View, warning: str, site: Site) -> str:
             parts.append(f"<p>It was started here and ended with status {started.status}:</p><pre>{escape(last)}</pre>")
     else:
         said = title(view.status).removeprefix(f"Bundle {view.status['bundle']}: ")
-        parts.append(f"<p>{escape(_capital(said))}. {escape(costs(view.status))}</p>")
+        parts.append(f"<p>{escape(capital(said))}. {escape(costs(view.status))}</p>")
     if view.mistakes and view.status is not None:
         found = counted(len(view.mistakes), "mistake")
         parts.append(
@@ -121,16 +121,11 @@ def lead(view: View, warning: str, site: Site) -> str:
     return "".join(parts)
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _alerts(view: View) -> str:
     shown = []
     for one in view.alerts:
-        severity, line = printable(one.get("severity") or "alert", 20), printable(one.get("line") or "", 40)
-        where = f"{escape(line)}: " if line else ""
-        shown.append(f'<p class="alert"><strong>{escape(_capital(severity))}:</strong> {where}{escape(alert_words(one))}</p>')
+        severity = capital(printable(one.get("severity") or "alert", 20))
+        shown.append(f'<p class="alert"><strong>{escape(severity)}:</strong> {escape(alert_words(one))}</p>')
     return "".join(shown)
 
 

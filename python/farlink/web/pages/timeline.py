@@ -13,8 +13,8 @@ from farlink.operator.live.status import duration
 from farlink.untrusted import printable
 from farlink.web.data.bundles import Watched
 from farlink.web.data.calls import Calls, Span, within
+from farlink.web.data.line_rows import clock
 from farlink.web.pages.frame import Site, choice_of_bundle, element, frame, table, told
-from farlink.web.pages.line import clock
 from farlink.web.pages.overview import looked
 from farlink.web.pages.signs import COLOURS, sign
 
