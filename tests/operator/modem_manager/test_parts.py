@@ -132,3 +132,10 @@ def test_addresses_are_set_on_a_real_interface():
     if "not permitted" in done.stderr or "not supported" in done.stderr:
         pytest.skip(done.stderr.strip()[:200])
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pair", "level"), [([101, True], None), ([-1, True], None), ([True, True], None), ([], None), ([7], 7)]
+)
+def test_a_signal_is_a_percentage_or_unknown(pair, level):
+    assert Modem.of("/m", {MODEM: {"SignalQuality": pair}}).signal == level
