@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -365,10 +365,11 @@ def test_a_remote_address_needs_a_token_for_everything(world, tmp_path):
 
 def test_a_server_that_is_killed_or_stopped_ends_nothing(world, tmp_path):
     calls = {name: one["call"] for name, one in world.near.lines().items()}
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        with serving(tmp_path, world.near.config, "--listen", "127.0.0.1:0") as server, server.client() as client:
-            client.get("/metrics")
+    with serving(tmp_path, world.near.config, "--listen", "127.0.0.1:0") as server, server.client() as client:
+        client.get("/metrics")
+        for number in (signal.SIGSTOP, signal.SIGKILL):
             server.process.send_signal(number)
+            world.near.ask(do="status")
     assert {name: one["call"] for name, one in world.near.lines().items()} == calls
 
 
@@ -450,23 +451,23 @@ def test_keep_alive_and_pipelined_requests_are_answered_in_order(world, server):
     connection.close()
 
 
-def test_the_commands_of_the_guide_run(world, tmp_path):
+def test_the_commands_of_the_guide_run(world, programs, tmp_path):
     guide = (ROOT / "docs" / "guides" / "bundle-watch.md").read_text(encoding="utf-8").replace("kansas", "near-1")
     blocks = re.findall(r"^```console\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
-    serve, *commands = [line for block in blocks for line in re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE)]
-    (tmp_path / "farlink").write_text(f'#!/bin/sh\nexec {" ".join(FARLINK)} "$@"\n')
-    (tmp_path / "farlink").chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python")}
-    assert serve == "farlink bundle serve near.toml"
+    serve, *commands = [shlex.split(line) for block in blocks for line in re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE)]
+    assert serve == ["farlink", "bundle", "serve", "near.toml"]
     assert len(commands) >= 14
+    printed = ""
     with serving(tmp_path, world.near.config):
-        done = subprocess.run(
-            ["bash", "-ec", "\n".join(command.replace("curl -s", "curl -sf") for command in commands)],
-            cwd=world.folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert '"is_operated":true' in done.stdout
-    assert "farlink_line_up" in done.stdout
+        for program, *arguments in commands:
+            if program == "farlink":
+                done = programs.run(["-m", "farlink.cli", *arguments], cwd=world.folder, timeout=PATIENCE_S)
+            else:
+                done = subprocess.run([program, "-f", *arguments], cwd=world.folder, capture_output=True, check=False)
+            assert done.returncode == 0, (program, arguments, done.stderr)
+            printed += done.stdout.decode()
+    assert '"is_operated":true' in printed
+    assert "farlink_line_up" in printed
     assert (world.folder / "monitoring" / "farlink-rules.yaml").is_file()
 
 
