@@ -1,4 +1,4 @@
-"""Ten pages of the dashboard, open for a time beside bundles whose calls drop: what the dashboard has in memory.
+"""Ten pages of the dashboard, open for a time beside bundles whose calls drop now and then: what the dashboard has in memory.
 
     .venv/bin/python -m tests.web.memory --minutes 60
 
@@ -38,7 +38,7 @@ def measured(minutes: float) -> tuple[list[tuple[float, int]], list[str]]:
     """Rows of time in s and memory in kB, and what went wrong in the pages."""
     rows: list[tuple[float, int]] = []
     with tempfile.TemporaryDirectory() as name, world_in(Path(name)) as world, browser() as chromium:
-        world.bank(3, modem={2: "mean_up_s = 20", 3: "mean_up_s = 60"})
+        world.bank(3, modem={2: "mean_up_s = 600", 3: "mean_up_s = 1200"})
         near, far = world.start(world.configure("near", 3)), world.start(world.configure("far", 3))
         until(lambda: near.ups() and far.ups())
         dashboard = Dashboard(Path(name), "near.toml", "far.toml")

@@ -22,7 +22,7 @@ MOST_CHANGES = 20_000
 _CHANGES = f"state NOT IN ({', '.join(repr(one) for one in OBSERVATIONS)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """A line is in a state for a time.
 
