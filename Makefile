@@ -31,7 +31,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -117,6 +117,10 @@ gateways: test-tools
 bundle-lines: test-tools
 	@.ci/apt-packages ip=iproute2 nft=nftables
 	@$(BIN)/python docs/bundle_lines.py
+
+bundle-beside: test-tools
+	@.ci/apt-packages ip=iproute2 nft=nftables ping=iputils-ping jq=jq
+	@$(BIN)/python docs/bundle_beside.py
 
 soak: test-tools
 	@.ci/soak all
