@@ -16,12 +16,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from farlink.errors import OperatorError
 from farlink.operator.journal import flat
+from farlink.operator.journal.rows import OBSERVATIONS
 from farlink.operator.live import ask
 from tests.conftest import ROOT
 from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, Running, World, until, world_in
@@ -287,6 +289,13 @@ def test_killed_operators_leave_no_process_and_lose_no_transition(quick_world):
         until(lambda: near.state("near-2") == "connected", lambda: near.log[-2000:])
         assert near.end() == 0
         assert far.end() == 0
+        for running in (near, far):
+            history = running.history
+            assert all(one.end_s is not None for one in history.connections)
+            for line in ("near-1", "near-2", "far-1", "far-2"):
+                states = [one.state for one in history.transitions if one.modem == line and one.state not in OBSERVATIONS]
+                behind = [after for state, after in pairwise(states) if state == "connected"]
+                assert set(behind) <= {"dropped", "ended"}, "each call has its end"
 
 
 def is_within(some: list[tuple[str, str]], all_of_them: list[tuple[str, str]]) -> bool:
