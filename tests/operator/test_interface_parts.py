@@ -58,6 +58,18 @@ def test_what_was_lost_is_asked_for_again_and_what_is_gone_meanwhile_goes():
     assert table.addresses(2) == ("192.0.2.8/24",)
 
 
+def test_a_request_that_is_refused_takes_nothing_away():
+    table = Table()
+    while request := table.poll_output():
+        table.feed(kernel.done(struct.unpack_from("=I", request, 8)[0]))
+    table.feed(kernel.link(2, "eth1") + kernel.address(2, "192.0.2.7/24"))
+    table.lost()
+    while request := table.poll_output():
+        sequence = struct.unpack_from("=I", request, 8)[0]
+        table.feed(kernel.message(netlink.ERROR, struct.pack("=i", -16) + request[:16], sequence))
+    assert table.addresses(table.link("eth1").index) == ("192.0.2.7/24",)
+
+
 @given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=8))
 def test_no_datagram_ends_the_parser(noise, flips):
     list(netlink.messages(noise))

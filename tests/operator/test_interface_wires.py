@@ -167,6 +167,23 @@ def test_without_rights_the_cause_is_said_and_the_operator_stays_up(nobody_folde
         assert near.end() == 0
 
 
+def test_a_flood_of_netlink_messages_hides_nothing(tmp_path):
+    """More changes than the socket's buffer holds while the operator is stopped: it asks for everything again."""
+    with wires() as made, world_in(tmp_path, made.prefix_near()) as world:
+        wire = made.add("one")
+        near = world.start(configure(tmp_path, [wire]))
+        until(lambda: near.state("one") == "connected", lambda: near.log)
+        near.process.send_signal(signal.SIGSTOP)
+        flood = "".join(f"link add x{at} type veth peer name y{at}\nlink del x{at}\n" for at in range(300))
+        subprocess.run(["ip", "-n", made.near, "-batch", "-"], input=flood, text=True, check=True)
+        wire.take_address()
+        near.process.send_signal(signal.SIGCONT)
+        until(lambda: near.lines()["one"]["failure"] == "one has no address", lambda: near.log)
+        wire.give_address(9)
+        until(lambda: near.state("one") == "connected", lambda: near.log)
+        assert near.lines()["one"]["addresses"] == ["10.1.1.9/24"]
+
+
 class Answering:
     """A far end that answers probes, as a process in a namespace."""
 

@@ -74,7 +74,7 @@ class Table:
 
     def _take(self, message: Message) -> None:
         if message.kind in (netlink.DONE, netlink.ERROR) and message.sequence == self._sequence and self._asked is not None:
-            self._told_all(self._asked)
+            self._told_all(self._asked, is_whole=message.kind == netlink.DONE)
             return
         content = message.content
         if content is None:
@@ -89,9 +89,10 @@ class Table:
             # The kernel says nothing of the IPv6 addresses of an interface that is gone.
             self._found = {key: one for key, one in self._found.items() if one.index != content.index}
 
-    def _told_all(self, asked: int) -> None:
+    def _told_all(self, asked: int, *, is_whole: bool) -> None:
         kind = _KINDS[asked]
-        self._found = {key: one for key, one in self._found.items() if not isinstance(one, kind) or key in self._seen}
+        if is_whole:  # a request that was refused tells of nothing that it is gone
+            self._found = {key: one for key, one in self._found.items() if not isinstance(one, kind) or key in self._seen}
         self._asked = None
         self.is_known = self.is_known or not self._to_ask
 

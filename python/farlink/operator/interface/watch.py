@@ -15,6 +15,8 @@ from farlink.operator.interface.table import Table
 
 _RECEIVED_BYTES = 1 << 16
 _BUFFER_BYTES = 1 << 20
+# Other lines want to be moved, too.
+_MOST_AT_ONCE = 256
 _ANSWER_S = 2.0
 
 
@@ -109,7 +111,9 @@ class Watch:
 
     def _read(self) -> None:
         is_news = False
-        while self._socket is not None:
+        for _ in range(_MOST_AT_ONCE):
+            if self._socket is None:
+                return
             try:
                 data, sender = self._socket.recvfrom(_RECEIVED_BYTES)
             except BlockingIOError:
@@ -117,7 +121,7 @@ class Watch:
             except OSError:
                 self.table.lost()  # ENOBUFS: more was told than the buffer holds
                 self._ask()
-                continue
+                break
             if sender[0] == 0:  # of the kernel; other processes may send, too
                 found = self.table.feed(data)
                 for message in found:
