@@ -220,6 +220,7 @@ def test_locked_sims_ports_and_budgets_are_told_and_a_restart_tells_nothing_twic
         text = config.read_text().replace(f"{tmp_path}/modems/near-2", str(port))
         config.write_text(text.replace('profile = "hayes"', 'profile = "sim7600"', 1))
         far, near = world.start(world.configure("far", 3)), world.start(config)
+        until(near.lines)
         began = time.monotonic()
         told = Told(near, receiver)
         told.raised("near-1: SIM cannot be used", began)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import resource
 import signal
 import socket
+import threading
 import time
 
 import pytest
@@ -156,6 +159,28 @@ def test_a_service_that_hangs_is_given_up_and_the_next_message_goes_out():
 
         assert run(urls, act, limit_s=2.5) == ("", "not sent within 2.5 s", "")
         assert [one["message"] for _, one in receiver.got] == ["a", "c"]
+
+
+def test_an_answer_without_end_fills_no_memory():
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+    def pour(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                connection.sendall(bytes(1 << 20))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, Receiver() as receiver:
+        threading.Thread(target=pour, args=(listener,), daemon=True).start()
+        urls = {"pours": f"json://127.0.0.1:{listener.getsockname()[1]}/", "works": receiver.url}
+
+        async def act(sender: Sender) -> tuple[str, str]:
+            return await sender.send("pours", "t", "a", "info"), await sender.send("works", "t", "b", "info")
+
+        assert run(urls, act) == ("the service fails with MemoryError", "")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < max(begun, 600 * 1024), "KiB"
 
 
 def test_a_process_that_is_killed_is_started_again():

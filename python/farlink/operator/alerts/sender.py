@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 LIMIT_S = 30.0
+_END_S = 2.0
 _MOST_ANSWER_BYTES = 1 << 16
 _GONE = "the process that sends has ended"
 
@@ -123,9 +124,14 @@ class Sender:
         if process is self._process:
             self._process = self._reading = None
             self._refuse()
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        # `kill` of a process that has just ended takes its status away from asyncio.
+        try:
+            async with asyncio.timeout(_END_S):
+                await process.wait()
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
     def _refuse(self) -> None:
         for asked in self._asked.values():

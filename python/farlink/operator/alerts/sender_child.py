@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import re
+import resource
 import sys
 import threading
 from contextlib import suppress
@@ -17,6 +18,8 @@ from typing import Any
 
 from farlink.operator.core_dumps import forbid_core_dumps
 
+_MOST_MEMORY_BYTES = 1 << 29
+_STACK_BYTES = 1 << 20
 _STATUS = re.compile(r"error=(\d{3})\b")
 _TEXTS = (
     (re.compile("timed? ?out", re.IGNORECASE), "the service does not answer in time"),
@@ -83,9 +86,18 @@ def send(request: dict[str, Any]) -> str:
         log.removeHandler(heard)
 
 
+def _bound_memory() -> None:
+    """An answer without end fills this process only, and only so far."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = _MOST_MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(_MOST_MEMORY_BYTES, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
 def main() -> None:
     """Send what comes until the input ends: its parent is gone then, or wants the end."""
     forbid_core_dumps()
+    _bound_memory()
     # Services write to standard output now and then.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -100,6 +112,7 @@ def main() -> None:
     log = logging.getLogger("apprise")
     log.setLevel(logging.INFO)
     log.propagate = False
+    threading.stack_size(_STACK_BYTES)
     for line in sys.stdin:
         threading.Thread(target=answer, args=(json.loads(line),), daemon=True).start()
     os._exit(0)  # a thread that hangs in a service is not waited for
