@@ -327,7 +327,7 @@ STEP = st.tuples(
 
 
 @given(steps=st.lists(STEP, max_size=40), is_over=st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_report_of_anything_is_a_report(steps, is_over):
     """Clocks that jump, starts of the machine, states in any order: shares stay shares, and JSON can say it."""
     now_s, rows = START_S, []
@@ -447,7 +447,7 @@ JSON = st.recursive(
 
 
 @given(data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_an_operator_that_says_anything_ends_no_metrics(tmp_path_factory, data):
     """As one of another version does: keys are missing, and values are of other types."""
     source = Told(bundle_in(tmp_path_factory.mktemp("m")))
