@@ -49,7 +49,7 @@ def status_of(bundle: str = "camp", **more: Any) -> dict[str, Any]:
             **{"ends": "a drop", "ends_in_s": None, "attempt": 1, "call": 1, "number": "", "is_primary": line == "kansas"},
             **{"is_trial": False, "is_up": True, "expected_up_s": 3000.0, "connected_s": 12.5, "drops": 1.5},
             **{"airtime_s_today": 950.0, "airtime_s_month": 950.0, "money_today": 1.0, "money_month": 60.0},
-            **{"signal": 18, "most_signal": 31, "has_port": True, "bytes_in": 1000, "bytes_out": 2000},
+            **{"signal": 18, "most_signal": 31, "has_port": True, "bytes_in": 1000, "bytes_out": 2000, "round_trip_s": 0.6},
         }
         for line in LINES
     ]

@@ -42,6 +42,7 @@ _LINE_GAUGES: tuple[tuple[str, str, Value], ...] = (
     ("farlink_line_state_seconds", "How long the line has been in its state.", lambda one: one.get("for_s")),
     ("farlink_line_attempt", "Attempts since the line was last up.", lambda one: one.get("attempt")),
     ("farlink_line_signal_bars", "Signal, 0 to 5.", lambda one: _bars(one)),
+    ("farlink_line_round_trip_seconds", "Round trip of the last probe.", lambda one: one.get("round_trip_s")),
     ("farlink_line_expected_up_seconds", "Expected length of a call, by its history.", lambda one: one.get("expected_up_s")),
 )
 # A count of each call: it begins anew with the next one, as counters may.
@@ -179,6 +180,7 @@ def _of_bundle(families: _Families, source: Source, status: Mapping[str, Any]) -
             families.counter(name, text, of_line, _known(value, one))
         _costs(families, "farlink_line", "of the line", of_line, one, budgets.get(one["line"], {}))
     _alerts(families, labels, status.get("alerts") or [])
+    _deliveries(families, labels, (status.get("delivery") or {}).get("routes") or [])
 
 
 def _costs(
@@ -208,6 +210,16 @@ def _alerts(families: _Families, labels: dict[str, str], alerts: Iterable[Mappin
         named = {"line": line[:_MOST_NAME], "alert": alert[:_MOST_NAME], "severity": severity[:_MOST_NAME]}
         families.gauge("farlink_alert_raised", "Alerts of the operator that are raised.", {**labels, **named}, 1)
     families.gauge("farlink_alerts", "How many alerts are raised.", labels, len(raised))
+
+
+def _deliveries(families: _Families, labels: dict[str, str], routes: Iterable[Mapping[str, Any]]) -> None:
+    """How messages of alerts go out, by the name of each route; its URL is a secret."""
+    for one in list(routes)[:_MOST_ALERTS]:
+        route = {**labels, "route": str(one["route"])[:_MOST_NAME]}
+        families.gauge("farlink_alert_messages_waiting", "Messages that wait to be sent.", route, one.get("waiting"))
+        families.counter("farlink_alert_messages_sent", "Messages that were sent.", route, one.get("sent"))
+        families.counter("farlink_alert_messages_left_out", "Messages that were given up.", route, one.get("left_out"))
+        families.counter("farlink_alert_message_failures", "Attempts to send one that failed.", route, one.get("failures"))
 
 
 def _of_journal(families: _Families, bundle: str, counted: _Counted) -> None:

@@ -115,7 +115,9 @@ def size(count: int | None, rate_bps: float | None) -> str:
     if count is None:
         return "unknown"
     amount = f"{count} B" if count < 1000 else f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
-    return amount if rate_bps is None else f"{amount}, {rate_bps / 1e3:.3g} kbit/s"
+    if rate_bps is None:
+        return amount
+    return f"{amount}, {rate_bps:.0f} bit/s" if rate_bps < 1000 else f"{amount}, {rate_bps / 1e3:.3g} kbit/s"
 
 
 def markdown(report: Mapping[str, Any]) -> str:

@@ -17,8 +17,11 @@ from farlink.operator.live.control import UnreachableError, ask
 _FRESH_S = 1.0
 _ANSWER_S = 5.0
 _HIDDEN = "***"
-# Where the words of modems and networks stand, which echo what they are sent.
-_FREE_TEXTS = ("cause", "words", "modem_failure", "failure", "reason_words")
+# Names and words of this program. Anywhere else there may be words of modems and networks, which echo what they are sent.
+_OWN = (
+    *("bundle", "line", "lines", "primary", "injected_lines", "role", "state", "reason", "ends", "alert", "severity"),
+    *("port", "path", "back_end", "number", "route"),
+)
 
 
 class Source:
@@ -35,7 +38,7 @@ class Source:
     def __init__(self, bundle: Bundle, secrets: Iterable[str] = ()) -> None:
         self.bundle = bundle
         self.journal = View(bundle.journal)
-        self._secrets = tuple(secrets)
+        self._secrets = sorted(secrets, key=len, reverse=True)
         self._lock = threading.Lock()
         self._asked_at = float("-inf")
         self._answer: dict[str, Any] | UnreachableError = {}
@@ -93,7 +96,7 @@ class Source:
             return {name: self._without_secrets(one, name) for name, one in value.items()}
         if isinstance(value, list):
             return [self._without_secrets(one, key) for one in value]
-        if isinstance(value, str) and key in _FREE_TEXTS:
+        if isinstance(value, str) and key not in _OWN:
             for secret in self._secrets:
                 value = value.replace(secret, _HIDDEN)
         return value
