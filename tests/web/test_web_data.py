@@ -104,6 +104,7 @@ def test_a_journal_is_read_while_an_operator_writes(tmp_path):
             assert JournalFile(path).transitions(most=1).transitions[0].number == at + 1
             assert len(reader.calls(1e9 + 40).of("kansas")) == at + 1, "what is new is read"
         assert reader.calls(1e9 + 40).of("kansas") == CallReader(JournalFile(path)).calls(1e9 + 40).of("kansas")
+        assert reader.calls(1e9 + 90).of("kansas") == CallReader(JournalFile(path)).calls(1e9 + 90).of("kansas"), "no news"
         assert reader.calls(1e9 + 40, is_operated=False).of("kansas")[-1].end_s == 1e9 + 29
         assert JournalFile(path).modems() == ["kansas"]
 

@@ -6,14 +6,15 @@ import contextlib
 import http.client
 import os
 import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE
+from tests.warm import Programs
 from tests.web.journals import write_bundle, write_calls
 from tests.web.web_world import Dashboard, missing
 
@@ -21,14 +22,24 @@ needs_nicegui = pytest.mark.skipif(bool(missing()), reason=missing())
 CANARY = "canary-word-4711"
 
 
-def farlink_web(folder: Path, *arguments: str, typed: str = "", code: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
-    program = f"{code}\nimport sys; from farlink.cli import main; sys.argv = ['farlink', 'web', *sys.argv[1:]]; main()"
-    command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, cwd=folder, input=typed, capture_output=True, text=True, timeout=60, env=environment)
+Started = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def test_refusals_name_what_is_wrong_and_what_to_do(tmp_path):
+@pytest.fixture
+def farlink_web(programs: Programs) -> Started:
+    """Run `farlink web` in a folder until it ends."""
+
+    def run(folder: Path, *arguments: str, typed: str = "", code: str = "") -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
+        program = f"{code}\nimport sys; from farlink.cli import main; sys.argv = ['farlink', 'web', *sys.argv[1:]]; main()"
+        command = ["-c", program, *arguments]
+        done = programs.run(command, cwd=folder, env=environment, given=typed.encode(), timeout=60)
+        return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+def test_refusals_name_what_is_wrong_and_what_to_do(farlink_web, tmp_path):
     for arguments, said in (
         (["--listen", "0.0.0.0:0"], "there is no password"),
         (["none.toml"], "none.toml: no such file"),
@@ -41,14 +52,14 @@ def test_refusals_name_what_is_wrong_and_what_to_do(tmp_path):
         assert "hint: " in done.stderr
 
 
-def test_without_nicegui_the_remedy_is_told_at_the_start(tmp_path):
+def test_without_nicegui_the_remedy_is_told_at_the_start(farlink_web, tmp_path):
     done = farlink_web(tmp_path, code="import sys; sys.modules['nicegui'] = None")
     assert (done.returncode, done.stdout) == (2, "")
     assert "the dashboard needs nicegui" in done.stderr
     assert "pip install 'farlink[web]'" in done.stderr
 
 
-def test_a_password_is_set_from_a_pipe(tmp_path):
+def test_a_password_is_set_from_a_pipe(farlink_web, tmp_path):
     done = farlink_web(tmp_path, "--set-password", typed=f"{CANARY}\n")
     assert done.returncode == 0, done.stderr
     assert CANARY not in done.stdout + done.stderr
@@ -150,7 +161,7 @@ def test_odd_requests_end_nothing(dashboard):
 
 
 @needs_nicegui
-def test_tries_are_limited_and_no_secret_is_told(dashboard):
+def test_tries_are_limited_and_no_secret_is_told(farlink_web, dashboard):
     answers = [asked(dashboard, "/login", "POST", f"password={CANARY}-{at}") for at in range(7)]
     assert answers[-1][0] == 429
     assert float(answers[-1][1]["Retry-After"]) >= 1

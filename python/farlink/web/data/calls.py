@@ -100,6 +100,7 @@ class CallReader:
         self._last = 0
         self._changes: deque[Transition] = deque(maxlen=MOST_CHANGES)
         self._left = 0
+        self._spans: dict[str, list[Span]] = {}
 
     def calls(self, now_s: float, *, is_operated: bool = True) -> Calls:
         """The calls until now.
@@ -121,12 +122,14 @@ class CallReader:
             # Another file: a damaged journal was set aside.
             self._file, self._last, self._left = file, 0, 0
             self._changes.clear()
+            self._spans = {}
         where = f"number > ? AND time_s >= ? AND {_CHANGES}"
         found = self.journal.transitions(where, (self._last, now_s - WINDOW_S), most=MOST_CHANGES)
         if found.warning:
             # What is whole in a damaged file may become another next time.
             self._last = 0
             self._changes.clear()
+            self._spans = {}
         self._left += found.count - len(found.transitions)
         self._left += max(0, len(self._changes) + len(found.transitions) - MOST_CHANGES)
         self._changes.extend(found.transitions)
@@ -135,9 +138,12 @@ class CallReader:
         warnings = [found.warning] if found.warning else []
         if self._left:
             warnings.append(f"{self._left:,} older changes of state are left out")
-        kept = [one for one in self._changes if one.time_s >= now_s - WINDOW_S]
         until_s = now_s if is_operated else self._last_word_s(now_s)
-        return Calls(spans_of(kept, until_s), "; ".join(warnings))
+        if found.transitions or not self._spans:
+            self._spans = spans_of((one for one in self._changes if one.time_s >= now_s - WINDOW_S), until_s)
+        else:
+            self._spans = {line: _longer(spans, until_s) for line, spans in self._spans.items()}
+        return Calls(self._spans, "; ".join(warnings))
 
     def _last_word_s(self, now_s: float) -> float:
         last = self.journal.transitions("number >= (SELECT max(number) FROM transition)", most=1).transitions
@@ -172,6 +178,15 @@ def _spans(rows: Sequence[Transition], now_s: float) -> list[Span]:
         end_s = max(begun.time_s, now_s)
         spans.append(Span(begun.modem, begun.state, begun.time_s, end_s, end_s - begun.time_s, begun.cause, is_open=True))
     return spans
+
+
+def _longer(spans: list[Span], until_s: float) -> list[Span]:
+    """Spans whose last one, if it is open, goes on until a time."""
+    if not spans or not spans[-1].is_open:
+        return spans
+    last = spans[-1]
+    end_s = max(last.start_s, until_s)
+    return [*spans[:-1], replace(last, end_s=end_s, length_s=end_s - last.start_s)]
 
 
 def _between(begun: Transition, end: Transition) -> Span:
