@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from farlink.operator.watch.tokens import Tokens, file_of
 from tests.conftest import ROOT
 from tests.operator.live_world import CANARY, FARLINK, PATIENCE_S, World, until, world_in
+from tests.operator.watched import promtool
 
 httpx = pytest.importorskip("httpx")
 schemathesis = pytest.importorskip("schemathesis")
@@ -116,9 +117,9 @@ def test_it_tells_what_the_operator_and_the_journal_say(world, server):
         assert text.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
         assert 'farlink_line_up{bundle="near",line="near-1"} 1.0' in text.text
         assert 'farlink_line_up{bundle="far",line="far-2"} 1.0' in text.text
-        promtool = shutil.which("promtool")
-        if promtool is not None:
-            done = subprocess.run([promtool, "check", "metrics"], input=text.content, capture_output=True, check=False)
+        tool = promtool()
+        if tool is not None:
+            done = subprocess.run([tool, "check", "metrics"], input=text.content, capture_output=True, check=False)
             assert (done.returncode, done.stderr) == (0, b"")
 
 

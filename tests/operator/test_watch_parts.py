@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sqlite3
 import subprocess
 import threading
@@ -25,10 +24,10 @@ from farlink.operator.watch.monitoring import rules, write
 from farlink.operator.watch.report import report_of
 from farlink.operator.watch.report_words import markdown
 from farlink.operator.watch.tokens import Tokens
-from tests.operator.watched import LINES, START_S, Recorded, Told, bundle_in, status_of
+from tests.operator.watched import LINES, START_S, Recorded, Told, bundle_in, promtool, status_of
 
-PROMTOOL = shutil.which("promtool")
-needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (apt package prometheus)")
+PROMTOOL = promtool()
+needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is missing")
 
 
 # Tokens.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,11 @@ from farlink.operator.watch.source import Source
 
 START_S = 1_795_000_000.0
 LINES = ("kansas", "iowa")
+
+
+def promtool() -> str | None:
+    """Where promtool is: in the PATH, or beside the tests' Python, where `.ci/promtool` puts it."""
+    return shutil.which("promtool", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
 
 class Told(Source):
