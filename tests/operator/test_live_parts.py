@@ -257,7 +257,7 @@ def test_a_full_disk_stops_nothing_and_loses_no_transition(disk):
     assert recorder.waiting == 6
     assert recorder.connection is None
     disk.is_full = False
-    recorder.retry()
+    recorder.retry(60.0)
 
     assert states(disk) == [(1, "a", "connecting"), (1, "a", "connected"), (1, "a", "dropped")]
     history = disk.history()
@@ -277,7 +277,7 @@ def test_a_full_disk_is_told_once_while_it_lasts(disk):
         recorder.retry()
     assert len(told) == 1
     disk.is_full = False
-    recorder.retry()
+    recorder.retry(60.0)
     assert told[1:] == [""]
     assert recorder.waiting == 0
 
@@ -312,7 +312,7 @@ def test_a_connection_whose_beginning_had_to_be_left_out_begins_later(disk, monk
     for _ in range(5):
         recorder.state(action("failed"))
     disk.is_full = False
-    recorder.retry()
+    recorder.retry(60.0)
     assert [one[0] for one in states(disk)] == [1, 1, 1]
     assert disk.history().connections[0].indices == {"b": 1, "a": 2}
 
@@ -326,7 +326,7 @@ def test_a_journal_that_stays_full_forgets_the_oldest_within_bounds(disk, monkey
         recorder.state(action("failed", cause=f"{attempt}"))
     assert (recorder.waiting, recorder.left_out) == (10, 20)
     disk.is_full = False
-    recorder.retry()
+    recorder.retry(60.0)
     assert [one.cause for one in disk.history().transitions] == [f"{attempt}" for attempt in range(20, 30)]
 
 
