@@ -89,8 +89,8 @@ def serve(app: Guard, listening: socket.socket) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=_FAREWELL_S,
     )
-    # Pages that were left are cycles of objects. Python looks for these once they are a quarter of all objects there are. What was
-    # imported, and stays for good, is left out of that.
+    # Pages that were left are cycles of objects, for which Python looks once they are a quarter of all objects that there are.
+    # What was imported, and stays for good, is left out of that.
     gc.collect()
     gc.freeze()
     asyncio.run(_Server(config).serve(sockets=[listening]))
