@@ -16,9 +16,9 @@ pub struct DelaySum {
 
 impl DelaySum {
     #[inline]
-    fn add(&mut self, delay: Time, times: u32) {
+    fn add(&mut self, delay: Time, times: u64) {
         self.ps += u128::from(delay.as_ps()) * u128::from(times);
-        self.count += u64::from(times);
+        self.count += times;
     }
 
     /// Adds another sum.
@@ -38,7 +38,7 @@ impl DelaySum {
 pub(super) struct Delays {
     latest: Time,
     /// Number of repetitions of `latest` that are not in the statistics yet.
-    repeated: u32,
+    repeated: u64,
     sum: DelaySum,
     histogram: Option<Shared>,
 }
@@ -53,18 +53,19 @@ impl Delays {
 
     #[inline(always)]
     pub(super) fn add(&mut self, delay: Time) {
-        if delay != self.latest || self.repeated == u32::MAX {
+        if delay != self.latest {
             self.settle();
             self.latest = delay;
         }
         self.repeated += 1;
     }
 
-    #[inline]
+    #[inline(never)]
     fn settle(&mut self) {
         self.sum.add(self.latest, self.repeated);
         if let Some(histogram) = &self.histogram {
-            histogram.borrow_mut().record(self.latest, self.repeated);
+            // The histogram's counts saturate as well.
+            histogram.borrow_mut().record(self.latest, u32::try_from(self.repeated).unwrap_or(u32::MAX));
         }
         self.repeated = 0;
     }

@@ -123,7 +123,8 @@ impl<T: Tracer> World<'_, T> {
             self.path.send_train::<P>(link, index, sent, &mut flow.counts, &mut self.timers);
         }
         let last = train.time(count - 1);
-        self.pump_plain::<SIDE, P, E>(flow, index, last);
+        // All that can be read has been read.
+        self.send_plain::<SIDE, P, E>(flow, index, last);
         Some(last)
     }
 
@@ -133,6 +134,12 @@ impl<T: Tracer> World<'_, T> {
         if SIDE == 1 {
             flow.read(now);
         }
+        self.send_plain::<SIDE, P, E>(flow, index, now);
+    }
+
+    /// Sends while all packets to send are plain, and sets the endpoint's timer.
+    #[inline(always)]
+    fn send_plain<const SIDE: usize, P: OnLink, E: Runs<P>>(&mut self, flow: &mut Flow<E>, index: u32, now: Time) {
         let link = flow.route.first[SIDE];
         loop {
             match flow.ends[SIDE].poll_plain(now) {

@@ -93,12 +93,25 @@ impl<T: Default> Fifo<T> {
         &mut self.slots[slot]
     }
 
+    /// Appends `count` values.
+    #[inline(always)]
+    pub(super) fn extend(&mut self, count: usize, mut next: impl FnMut() -> T) {
+        while self.slots.len() - self.len() < count {
+            self.grow();
+        }
+        for _ in 0..count {
+            let slot = self.slot(self.put);
+            self.slots[slot] = next();
+            self.put = self.put.wrapping_add(1);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let first = self.slot(self.taken);
+        let (first, len) = (self.slot(self.taken), self.len());
         self.slots.rotate_left(first);
-        (self.taken, self.put) = (0, self.slots.len());
+        (self.taken, self.put) = (0, len);
         let capacity = (self.slots.len() * 2).max(8);
         self.slots.resize_with(capacity, T::default);
     }
@@ -132,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_deque(operations in proptest::collection::vec((0u8..4, 0usize..40, any::<u32>()), 0..300)) {
+        fn behaves_like_a_deque(operations in proptest::collection::vec((0u8..5, 0usize..40, any::<u32>()), 0..300)) {
             let mut fifo = Fifo::default();
             let mut deque = VecDeque::new();
             for (operation, position, value) in operations {
@@ -145,6 +158,11 @@ mod tests {
                         let position = position.min(deque.len());
                         fifo.insert(position, value);
                         deque.insert(position, value);
+                    }
+                    2 => {
+                        let mut values = (0..position as u32).map(|n| value.wrapping_add(n));
+                        deque.extend(values.clone());
+                        fifo.extend(position, || values.next().unwrap());
                     }
                     _ => {
                         *fifo.push_slot() = value;

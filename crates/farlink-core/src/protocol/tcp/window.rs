@@ -202,18 +202,32 @@ impl Window {
     /// change other than sending, so that sending takes one comparison.
     #[inline(always)]
     pub(super) fn update(&mut self, data_end: u64) {
+        let repairs_nothing = self.phase == Phase::Open && !self.retransmit_first && !self.has_holes_due;
+        self.update_limits(data_end, repairs_nothing);
+    }
+
+    /// As [`update`](Self::update); `repairs_nothing` says whether there is no loss to repair.
+    #[inline(always)]
+    fn update_limits(&mut self, data_end: u64, repairs_nothing: bool) {
         let mss = u64::from(self.mss);
         let by_congestion = self.una + self.cwnd as i64 as u64 + self.extra;
         let by_others = self.peer_end.min(data_end);
         self.is_cwnd_limited = by_congestion <= by_others;
         let window_end = by_congestion.min(self.peer_end);
-        let is_usual = self.phase == Phase::Open
-            && !self.retransmit_first
-            && !self.has_holes_due
-            && self.end > window_end + mss
-            && self.peer_end >= self.una + mss;
-        self.needs_look = !is_usual && self.una < self.end;
-        self.clear_until = if is_usual { window_end.min(data_end) } else { 0 };
+        let is_usual = repairs_nothing && self.end > window_end + mss && self.peer_end >= self.una + mss;
+        if is_usual {
+            (self.needs_look, self.clear_until) = (false, window_end.min(data_end));
+        } else {
+            (self.needs_look, self.clear_until) = (self.una < self.end, 0);
+        }
+    }
+
+    /// As [`update`](Self::update), after an acknowledgement of new data outside recovery, if nothing was to be repaired before it.
+    #[inline(always)]
+    #[cfg(feature = "trains")]
+    pub(super) fn update_open(&mut self, data_end: u64) {
+        debug_assert!(self.phase == Phase::Open && !self.retransmit_first && !self.has_holes_due);
+        self.update_limits(data_end, true);
     }
 
     /// Stops all sending.
@@ -344,6 +358,15 @@ impl Window {
         if self.records.is_kept() {
             self.records.on_sacked(self.now, left, right);
         }
+    }
+
+    /// As [`advance`](Self::advance), while no loss is being repaired, no segments are recorded and there is no limited transmit.
+    #[inline(always)]
+    #[cfg(feature = "trains")]
+    pub(super) fn advance_open(&mut self, una: u64) {
+        debug_assert!(self.phase == Phase::Open && !self.records.is_kept() && !self.is_probing && self.extra == 0);
+        self.una = una;
+        self.nxt = self.nxt.max(una);
     }
 
     /// An acknowledgement advanced `una`: keeps the pointers consistent and ends the loss phase when it is over.

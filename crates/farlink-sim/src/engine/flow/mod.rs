@@ -241,11 +241,12 @@ where
         self.counts.sent_bytes += u64::from(count) * u64::from(first.wire_bytes());
         self.counts.sent_payload_bytes += u64::from(count) * u64::from(payload);
         let (mut end, mut sent) = (self.sent_end.unwrap_or_default(), at);
-        for _ in 0..count {
+        self.pending.extend(count as usize, || {
             end = end.wrapping_add(payload);
-            *self.pending.push_slot() = Pending { end, has_arrived: false, sent };
+            let pending = Pending { end, has_arrived: false, sent };
             sent += gap;
-        }
+            pending
+        });
         self.sent_end = Some(end);
     }
 
@@ -255,10 +256,7 @@ where
         let payload = train.first.payload_bytes();
         let mut now = train.at;
         if train.first.stream_position() == Some(self.delivered_position) {
-            for _ in 0..count {
-                self.on_read(now, u64::from(payload));
-                now += train.gap;
-            }
+            self.on_read_train(now, train.gap, payload, count);
         } else if let Some(mut position) = train.first.stream_position() {
             let mut index = self.pending_index(position);
             for _ in 0..count {
@@ -353,6 +351,29 @@ where
         self.move_on(now, bytes, true);
     }
 
+    /// The receiving application has read `count` packets of `payload` bytes each, `gap` apart.
+    #[inline(always)]
+    fn on_read_train(&mut self, mut now: Time, gap: Time, payload: u32, count: u32) {
+        let bytes = u64::from(payload) * u64::from(count);
+        // A file ends with one of its packets.
+        let may_end = self.undelivered.is_some_and(|left| left <= bytes);
+        if may_end || self.restarted_at.is_some() {
+            for _ in 0..count {
+                self.on_read(now, u64::from(payload));
+                now += gap;
+            }
+            return;
+        }
+        self.counts.delivered_bytes += bytes;
+        self.undelivered = self.undelivered.map(|left| left - bytes);
+        for _ in 0..count {
+            self.delivered_position = self.delivered_position.wrapping_add(payload);
+            self.take_pending(now, true);
+            self.last_progress = now;
+            now += gap;
+        }
+    }
+
     /// The transport has given up this many bytes, so data after them can be read.
     #[cold]
     pub(super) fn on_skipped(&mut self, now: Time, bytes: u64) {
@@ -368,22 +389,30 @@ where
     fn move_on(&mut self, now: Time, bytes: u64, is_data: bool) {
         self.last_progress = now;
         self.delivered_position = self.delivered_position.wrapping_add(bytes as u32);
-        while let Some(&pending) = self.pending.front()
-            && self.delivered_position.wrapping_sub(pending.end) as i32 >= 0
-        {
-            self.pending.drop_front();
-            if !is_data {
-                continue;
-            }
-            self.note_delay(now, pending.sent);
-            if !pending.has_arrived {
-                self.arrival_delay.add(now.since(pending.sent));
-            }
-        }
+        self.take_pending(now, is_data);
         if let Some(left) = &mut self.undelivered {
             *left = left.saturating_sub(bytes);
             if *left == 0 && self.finished.is_none() {
                 self.finished = Some(now);
+            }
+        }
+    }
+
+    /// Removes what is no longer pending; notes the delays of what was delivered.
+    #[inline(always)]
+    fn take_pending(&mut self, now: Time, is_data: bool) {
+        while let Some(&Pending { end, has_arrived, sent }) = self.pending.front()
+            && self.delivered_position.wrapping_sub(end) as i32 >= 0
+        {
+            self.pending.drop_front();
+            if is_data {
+                self.note_delay(now, sent);
+                if !has_arrived {
+                    self.arrival_delay.add(now.since(sent));
+                }
+            }
+            if end == self.delivered_position {
+                break; // all others end later
             }
         }
     }

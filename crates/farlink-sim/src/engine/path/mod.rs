@@ -165,7 +165,7 @@ impl Path {
     ///
     /// # Panics
     /// If nothing is under way.
-    #[inline]
+    #[inline(always)]
     pub(super) fn skip<P: OnLink>(&mut self, link: usize, count: u32) {
         let under_way = &mut self.legs[link].under_way;
         under_way.skip::<P>(count);

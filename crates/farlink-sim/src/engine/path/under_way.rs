@@ -38,13 +38,17 @@ impl UnderWay {
         if order.flow != flow || order.kind != P::KIND {
             return false;
         }
+        let Order { arrival, gap, count, .. } = order;
+        let packets = Train { first: (), step: 0, count, at: arrival, gap };
+        if packets.gap_to(train).is_none() {
+            return false;
+        }
         let Some(in_flight) = P::ring(&mut self.rings).packets.back_mut().filter(|last| !last.has_extras) else {
             return false;
         };
         if (in_flight.sent < self.warmup) != (sent < self.warmup) {
             return false;
         }
-        let Order { arrival, gap, count, .. } = order;
         let mut last = Train { first: in_flight.common.clone(), step: in_flight.step, count, at: arrival, gap };
         if !P::couple(&mut last, train) {
             return false;

@@ -17,6 +17,14 @@ impl Reno {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Reno { hystart: HyStart::new(config, false) }
     }
+
+    /// Growth in slow start, apart from the usual growth because it is rare.
+    #[inline(never)]
+    fn grow_below_threshold(&mut self, window: &mut Window, acked: u64) {
+        let increase =
+            if self.hystart.is_running() { self.hystart.increase(window, acked) } else { slow_start(window, acked) };
+        window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
+    }
 }
 
 impl Control for Reno {
@@ -25,14 +33,11 @@ impl Control for Reno {
         if !window.may_grow() {
             return;
         }
-        let increase = if window.cwnd >= window.ssthresh {
-            avoidance(window, acked)
-        } else if self.hystart.is_running() {
-            self.hystart.increase(window, acked)
+        if window.cwnd >= window.ssthresh {
+            window.cwnd = least(window.cwnd + avoidance(window, acked), window.cwnd_cap);
         } else {
-            slow_start(window, acked)
-        };
-        window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
+            self.grow_below_threshold(window, acked);
+        }
     }
 
     fn on_loss(&mut self, window: &Window, flight: u64) -> f64 {

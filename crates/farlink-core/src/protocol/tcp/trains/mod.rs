@@ -15,6 +15,7 @@ use crate::endpoint::{Ecn, Endpoint};
 use crate::payload::Virtual;
 use crate::time::Time;
 
+use super::congestion::Control;
 use super::connection::{State, TcpConnection};
 use super::ecn::Stamp;
 use super::segment::{Flags, SackBlock};
@@ -40,30 +41,28 @@ impl TcpConnection<Virtual> {
 
     #[inline(always)]
     fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32, stamp: Stamp) -> PlainSegment {
-        let mut plain = PlainSegment {
+        let sack =
+            if self.sizes.uses_sack && self.rx.has_report() { self.report_block() } else { SackBlock::default() };
+        let sack_bytes = if sack.is_empty() { 0 } else { 4 + 8 };
+        PlainSegment {
             seq: self.initial_seq.wrapping_add(start as u32),
             ack: self.peer_initial_seq.wrapping_add(self.rx.stream.next as u32),
             payload_bytes,
-            header_bytes,
+            header_bytes: header_bytes + sack_bytes,
             window: self.window_field(),
             flags: Flags::ACK.with(stamp.flags),
             ecn: stamp.ecn,
-            sack: SackBlock::default(),
-        };
-        if self.sizes.uses_sack && self.rx.has_report() {
-            self.report_block(&mut plain);
+            sack,
         }
-        plain
     }
 
-    /// Adds the block of data that arrived out of order.
+    /// The block of data that arrived out of order; empty if there is none.
     #[inline(never)]
-    fn report_block(&self, plain: &mut PlainSegment) {
-        if let Some((left, right)) = self.rx.only_block() {
-            let number = |offset: u64| self.peer_initial_seq.wrapping_add(offset as u32);
-            plain.sack = SackBlock { left: number(left), right: number(right) };
-            plain.header_bytes += 4 + 8;
-        }
+    fn report_block(&self) -> SackBlock {
+        let number = |offset: u64| self.peer_initial_seq.wrapping_add(offset as u32);
+        self.rx
+            .only_block()
+            .map_or_else(SackBlock::default, |(left, right)| SackBlock { left: number(left), right: number(right) })
     }
 
     /// Handles the packets of a train one by one where there is no shortcut, until one needs more than this endpoint.
@@ -190,7 +189,8 @@ impl TcpConnection<Virtual> {
             && !self.paces
             && !self.window.is_probing
             && !self.pacer.is_holding(train.at)
-            && !(self.window.has_reduced && self.notification.is_agreed());
+            && !(self.window.has_reduced && self.notification.is_agreed())
+            && self.running.only_grows();
         if !is_usual {
             return self.walk(train, sent);
         }
@@ -198,6 +198,8 @@ impl TcpConnection<Virtual> {
         let solid_end = self.buffer_start + self.buffer.front_len() as u64;
         let (mut now, mut count) = (train.at, 0);
         let stamp = self.data_stamp(self.window.nxt); // new data, but not the first after a reduction
+        // The first acknowledgement ends a series of duplicates and their limited transmit.
+        (self.window.dup_acks, self.window.extra) = (0, 0);
         // The previous acknowledgement released one segment, so that another one makes a train.
         let mut continues = false;
         while count < train.count && ack < limit {
@@ -205,28 +207,29 @@ impl TcpConnection<Virtual> {
             self.window.peer_end = self.window.peer_end.max(ack + offered);
             let acked = ack - self.window.una;
             self.window.now = now;
-            self.window.advance(ack);
+            self.window.advance_open(ack);
             self.time_round_trip(now, ack);
-            self.running.on_acknowledged(&mut self.window, &mut self.control, acked);
-            self.window.update(self.written_end);
+            self.control.on_acknowledged(&mut self.window, acked);
+            self.window.update_open(self.written_end);
             let nxt = self.window.nxt;
             let released = self.release(solid_end);
             if released > 0 {
                 // The bookkeeping of all variants for new data outside recovery; see `note_sent`.
-                self.timed = self.timed.or(Some((nxt + u64::from(self.window.mss), now)));
+                if self.timed.is_none() {
+                    self.timed = Some((nxt + u64::from(self.window.mss), now));
+                }
                 self.last_sent = now;
                 self.peak_in_flight = self.peak_in_flight.max(self.window.max - ack);
             }
-            match (released, &mut sent[..]) {
-                (1, [.., last]) if continues => {
-                    last.count += 1;
-                    last.gap = train.gap;
-                }
-                (0, _) => {}
-                (count, _) => {
-                    let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss, stamp);
-                    sent.push(Train { first, step: self.window.mss, count, at: now, gap: Time::ZERO });
-                }
+            if released == 1
+                && continues
+                && let Some(last) = sent.last_mut()
+            {
+                last.count += 1;
+                last.gap = train.gap;
+            } else if released > 0 {
+                let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss, stamp);
+                sent.push(Train { first, step: self.window.mss, count: released, at: now, gap: Time::ZERO });
             }
             continues = released == 1;
             count += 1;

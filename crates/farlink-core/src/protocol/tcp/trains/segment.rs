@@ -92,13 +92,13 @@ impl Packet for PlainSegment {
 
 impl Train<PlainSegment> {
     /// Appends `other`; returns `false`, without any effect, if it does not continue this train.
-    #[inline]
+    #[inline(always)]
     pub fn couple(&mut self, other: &Self) -> bool {
-        let last = self.count - 1;
-        let Some(step) = self.first.ahead(self.step, last).step_to(&other.first) else { return false };
-        let gap = other.at.since(self.time(last));
-        let fits = |train: &Self| train.count == 1 || (train.step == step && train.gap == gap);
-        let Some(count) = self.count.checked_add(other.count).filter(|_| fits(self) && fits(other)) else {
+        // The distance first: most trains that do not continue this one differ in it.
+        let Some(gap) = self.gap_to(other) else { return false };
+        let Some(step) = self.first.ahead(self.step, self.count - 1).step_to(&other.first) else { return false };
+        let has_step = |train: &Self| train.count == 1 || train.step == step;
+        let Some(count) = self.count.checked_add(other.count).filter(|_| has_step(self) && has_step(other)) else {
             return false;
         };
         (self.step, self.gap, self.count) = (step, gap, count);

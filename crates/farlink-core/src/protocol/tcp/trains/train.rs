@@ -30,6 +30,14 @@ impl<P> Train<P> {
         // The last packet's time is valid, so none overflows.
         Time::from_ps(self.at.as_ps().wrapping_add(self.gap.as_ps().wrapping_mul(u64::from(n))))
     }
+
+    /// The distance of all packets if this train and then `other` are one; `None` if it is not the same for all.
+    #[inline(always)]
+    pub fn gap_to<Q>(&self, other: &Train<Q>) -> Option<Time> {
+        let gap = other.at.since(self.time(self.count - 1));
+        let is_kept = (self.count == 1 || self.gap == gap) && (other.count == 1 || other.gap == gap);
+        is_kept.then_some(gap)
+    }
 }
 
 /// What an endpoint sends next.

@@ -35,6 +35,13 @@ pub(super) trait Reaction: Sized {
     /// Handles an acknowledgement of `acked` new bytes.
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64);
 
+    /// Whether an acknowledgement of new data outside recovery ends a series of duplicates, and otherwise only concerns the congestion
+    /// control.
+    #[cfg(feature = "trains")]
+    fn only_grows(&self) -> bool {
+        false
+    }
+
     /// Handles a duplicate acknowledgement; `has_new_sack` says whether it reported something new.
     fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, has_new_sack: bool);
 
@@ -116,6 +123,11 @@ macro_rules! running_states {
             }
             fn on_loss_confirmed(&mut self, window: &mut Window) {
                 match self { $(Running::$variant(state) => state.on_loss_confirmed(window),)+ }
+            }
+            #[cfg(feature = "trains")]
+            #[inline]
+            fn only_grows(&self) -> bool {
+                match self { $(Running::$variant(state) => state.only_grows(),)+ }
             }
             #[inline(always)]
             fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {

@@ -15,6 +15,11 @@ impl Reaction for None {
         None
     }
 
+    #[cfg(feature = "trains")]
+    fn only_grows(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         control.on_acknowledged(window, acked);

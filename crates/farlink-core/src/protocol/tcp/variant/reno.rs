@@ -14,6 +14,11 @@ impl Reaction for Reno {
         Reno
     }
 
+    #[cfg(feature = "trains")]
+    fn only_grows(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;

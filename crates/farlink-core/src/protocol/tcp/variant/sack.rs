@@ -33,6 +33,11 @@ impl Reaction for Sack {
         self.board.lost_below(window.dup_ack_threshold, window.mss)
     }
 
+    #[cfg(feature = "trains")]
+    fn only_grows(&self) -> bool {
+        self.board.is_empty() && !self.prr.is_on
+    }
+
     #[inline(always)]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         if self.board.is_empty() && window.phase != Phase::Recovery && !self.prr.is_on {
