@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.operator.live_world import until, world_in
+from tests.web.journals import write_bundle, write_calls
 from tests.web.web_world import Dashboard, Watched, browser
 
 MOST_KB_PER_HOUR = 5000.0
@@ -30,7 +31,7 @@ PAGES = (
     "/timeline?span=1h",
     "/timeline?span=1h",
 )
-PAGES += ("/fit?bundle=near", "/journal?bundle=near", "/bank")
+PAGES += ("/fit?bundle=old", "/journal?bundle=near", "/bank")
 _EVERY_S = 30.0
 
 
@@ -41,7 +42,9 @@ def measured(minutes: float) -> tuple[list[tuple[float, int]], list[str]]:
         world.bank(3, modem={2: "mean_up_s = 600", 3: "mean_up_s = 1200"})
         near, far = world.start(world.configure("near", 3)), world.start(world.configure("far", 3))
         until(lambda: near.ups() and far.ups())
-        dashboard = Dashboard(Path(name), "near.toml", "far.toml")
+        # Of a bundle that has had calls: what a fit imports is there from the beginning.
+        write_calls(Path(name) / "old.journal")
+        dashboard = Dashboard(Path(name), "near.toml", "far.toml", write_bundle(Path(name)))
         try:
             pages = [Watched(chromium, dashboard.url) for _ in PAGES]
             for page, path in zip(pages, PAGES, strict=True):
