@@ -147,13 +147,24 @@ def ask(journal: Path, request: dict[str, Any], *, bundle: str, within_s: float 
             raise UnreachableError(
                 f"the operator of bundle {bundle} does not answer: {error}", "look at what it says"
             ) from error
+    if not said.endswith(b"\n"):
+        raise UnreachableError(f"the operator of bundle {bundle} ended while it answered", "look at what it says")
+    return _answer_in(said, bundle)
+
+
+def _answer_in(said: bytes, bundle: str) -> dict[str, Any]:
+    """The answer in a line. It may be that of another version, or of a stranger who has made the socket."""
     try:
-        answer = json.loads(said)
-    except ValueError as error:
-        raise UnreachableError(f"the operator of bundle {bundle} ended while it answered", "look at what it says") from error
-    if "error" in answer:
-        raise OperatorError(answer["error"], answer["remedy"])
-    return dict(answer["answer"])
+        given = json.loads(said)
+    except (ValueError, RecursionError):
+        given = None
+    match given:
+        case {"error": str(error), "remedy": str(remedy)}:
+            raise OperatorError(error, remedy)
+        case {"answer": dict(answer)}:
+            return answer
+    message = f"the operator of bundle {bundle} answers what this farlink does not understand"
+    raise UnreachableError(message, "use the farlink of the operator")
 
 
 @contextmanager

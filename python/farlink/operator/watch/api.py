@@ -29,6 +29,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     409: {"model": Problem, "description": "It cannot be done now, and why"},
     413: {"model": Problem, "description": "The body is too long"},
     422: {"model": Problem, "description": "A value is refused, and which"},
+    500: {"model": Problem, "description": "An error of this program"},
     503: {"model": Problem, "description": "The operator of the bundle does not answer"},
 }
 
@@ -90,6 +91,10 @@ def _answer_problems(app: FastAPI) -> None:
     @app.exception_handler(FarlinkError)
     def refused(_: Request, error: FarlinkError) -> Response:
         return _problem(409, error.message, error.remedy)
+
+    @app.exception_handler(Exception)
+    def failed(_: Request, __: Exception) -> Response:
+        return _problem(500, "internal error of the server", "its log says where; please report it")
 
     @app.exception_handler(RequestValidationError)
     def invalid(_: Request, error: RequestValidationError) -> Response:

@@ -122,7 +122,7 @@ def bundle_status(source: Chosen) -> dict[str, Any]:
 @router.get("/bundles/{bundle}/lines", response_model=LinesAnswer)
 def lines(source: Chosen) -> dict[str, Any]:
     """State of each line."""
-    return {"lines": source.status()["lines"]}
+    return {"lines": list(source.lines().values())}
 
 
 @router.get("/bundles/{bundle}/lines/{line}", response_model=LineAnswer)
@@ -195,7 +195,7 @@ def known_line(source: Source, line: str) -> dict[str, Any]:
     HTTPException
         404 if there is no such line.
     """
-    known: dict[str, dict[str, Any]] = {one["line"]: one for one in source.status()["lines"]}
+    known = source.lines()
     if line not in known:
         raise refusal(404, f"bundle {source.bundle.name} has no line {printable(line, 60)!r}", instead(line, known))
     return known[line]

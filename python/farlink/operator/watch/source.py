@@ -62,6 +62,20 @@ class Source:
                 raise UnreachableError(self._answer.message, self._answer.remedy)
             return self._answer
 
+    def lines(self) -> dict[str, dict[str, Any]]:
+        """What the operator says of each line, at most a second old.
+
+        Raises
+        ------
+        UnreachableError
+            If no operator answers, or it says no such thing.
+        """
+        found = self.status().get("lines")
+        if not isinstance(found, list) or not all(isinstance(one, dict) and isinstance(one.get("line"), str) for one in found):
+            message = f"the operator of bundle {self.bundle.name} says of its lines what this farlink does not understand"
+            raise UnreachableError(message, "use the farlink of the operator")
+        return {one["line"]: one for one in found}
+
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the operator.
 
