@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from farlink.operator.watch import metrics
+from farlink.operator.watch.listen import Place
 from farlink.operator.watch.source import Source
 from tests.operator.watched import Told, bundle_in, status_of
 
@@ -24,10 +26,12 @@ def asked_of(source: Told, path: str) -> tuple[int, dict[str, Any]]:
     """Status and body that the API answers, asked over no network."""
     httpx = pytest.importorskip("httpx")
     from farlink.operator.watch.api import application
-    from farlink.operator.watch.gate import Policy
+    from farlink.operator.watch.server import policy_of
 
     async def ask() -> Any:
-        transport = httpx.ASGITransport(application([source], Policy()), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(
+            application([source], policy_of(Place(path=Path("camp.http")))), raise_app_exceptions=False
+        )
         async with httpx.AsyncClient(transport=transport, base_url="http://camp") as client:
             return await client.get(path)
 

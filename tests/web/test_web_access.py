@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from farlink.errors import ArgumentError, OperatorError
 from farlink.operator.watch.listen import Place
+from farlink.operator.watch.names import Names, is_same
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE, Guard
 from farlink.web.access.logins import LIFE_S, Logins, Tries
-from farlink.web.access.names import Names, is_same
 
 HERE = Place(host="127.0.0.1", port=8090)
 

@@ -70,14 +70,15 @@ def serve(
         loaded = [load(config, needs_ports=False) for config in configs]
         _check_names([bundle for bundle, _ in loaded])
         place = _place(listen, socket, loaded[0][0], allow_remote=allow_remote)
-        listener = listener_of(place)
 
         from farlink.operator.watch.server import policy_of, serve
 
+        policy = policy_of(place, allow_host or (), allow_changes=allow_changes)
+        listener = listener_of(place)
         sources = [Source(bundle, secrets.texts()) for bundle, secrets in loaded]
         with Teller() as tell:
             tell(f"listening at {place.words(listener)}")
-            serve(sources, policy_of(place, allow_host or (), allow_changes=allow_changes), listener, tell)
+            serve(sources, policy, listener, tell)
         if place.path is not None:
             place.path.unlink(missing_ok=True)
 

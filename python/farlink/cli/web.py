@@ -48,8 +48,8 @@ def web(
     with user_errors():
         from farlink.errors import ArgumentError, OperatorError
         from farlink.operator.watch.listen import listener_of, place_of
+        from farlink.operator.watch.names import Names
         from farlink.web.access import password
-        from farlink.web.access.names import Names
 
         file = password_file or password.default_file()
         if set_password:

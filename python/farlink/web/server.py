@@ -19,10 +19,10 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from nicegui import ui
 
 from farlink.errors import FarlinkError
+from farlink.operator.watch.names import Names
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE, LOGIN, STYLE, Guard
 from farlink.web.access.logins import LIFE_S, Logins, Tries
-from farlink.web.access.names import Names
 from farlink.web.pages import bank, fit, journal, line, overview, profiles, timeline
 from farlink.web.pages.frame import Site
 from farlink.web.pages.login import local, login_page

@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from farlink.errors import FarlinkError
+from farlink.operator.watch.names import Names
 from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Right, Tokens
 from farlink.untrusted import printable
@@ -38,8 +38,8 @@ class Policy:
 
     Attributes
     ----------
-    hosts
-        Names of this server. A page whose origin has another one may not ask.
+    names
+        Of this server. A page whose origin has another one may not ask.
     is_any_host_right
         Whether it may be asked by any name: no browser reaches a Unix socket by one.
     needs_token_to_read
@@ -50,7 +50,7 @@ class Policy:
         Whether anything can be changed, with a token that has the right.
     """
 
-    hosts: frozenset[str] = frozenset()
+    names: Names
     is_any_host_right: bool = False
     needs_token_to_read: bool = False
     needs_token_for_metrics: bool = False
@@ -117,13 +117,10 @@ class Gate:
             self._check_names(scope)
             asker = self._asker(scope)
             scope.setdefault("state", {})["asker"] = asker
-            async with asyncio.timeout(_BODY_S):
-                whole = await _whole_body(scope, receive)
+            whole = await _whole_body(scope, receive)
             await self._app(scope, whole, answer)
         except _Refused as refused:
             await _refuse(refused, answer)
-        except TimeoutError:
-            await _refuse(_Refused(408, f"the body took more than {_BODY_S:g} s", "send it at once", [_CLOSE]), answer)
         finally:
             if status >= 400 or scope["method"] not in ("GET", "HEAD"):
                 who = f" by {asker.name}" if asker.name else ""
@@ -136,12 +133,12 @@ class Gate:
         """Refuse what somebody else's page makes a browser ask, by a name that is made to lead here or from its own origin."""
         if not self._policy.is_any_host_right:
             for host in _all(scope, b"host") or [""]:
-                if _name_of(f"//{host}") not in self._policy.hosts:
+                if not self._policy.names.has(host):
                     raise _Refused(
                         403, "this server does not have that name", "ask by its address, or start it with --allow-host"
                     )
         for origin in _all(scope, b"origin"):
-            if not origin.startswith(("http://", "https://")) or _name_of(origin) not in self._policy.hosts:
+            if not self._policy.names.has_origin(origin):
                 raise _Refused(403, "pages of other origins may not ask", "start it with --allow-host if the page is yours")
 
     def _asker(self, scope: Message) -> Asker:
@@ -173,15 +170,16 @@ def _all(scope: Message, name: bytes) -> list[str]:
     return [value.decode("latin-1").strip() for key, value in scope["headers"] if key.lower() == name]
 
 
-def _name_of(address: str) -> str:
-    try:
-        return (urlsplit(address).hostname or "").lower().rstrip(".")
-    except ValueError:
-        return ""
-
-
 async def _whole_body(scope: Message, receive: Receive) -> Receive:
-    """The body, read whole, so that one that is too long is refused before anything is done."""
+    """The body, read whole, so that one that is too long or too slow is refused before anything is done."""
+    try:
+        async with asyncio.timeout(_BODY_S):
+            return await _read_body(scope, receive)
+    except TimeoutError as error:
+        raise _Refused(408, f"the body took more than {_BODY_S:g} s", "send it at once", [_CLOSE]) from error
+
+
+async def _read_body(scope: Message, receive: Receive) -> Receive:
     said = _all(scope, b"content-length")
     if said and said[0].isdecimal() and int(said[0][:20]) > MOST_BODY_BYTES:
         raise _too_long()

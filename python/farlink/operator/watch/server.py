@@ -15,6 +15,7 @@ from farlink.operator.live.systemd import notify
 from farlink.operator.watch.api import application
 from farlink.operator.watch.gate import Gate, Policy
 from farlink.operator.watch.listen import Place
+from farlink.operator.watch.names import Names
 from farlink.operator.watch.protocol import Http
 from farlink.operator.watch.source import Source
 from farlink.operator.watch.sparing import Sparing
@@ -26,7 +27,6 @@ _MOST_HEAD_BYTES = 16_384
 _MOST_CONNECTIONS = 100
 _KEEP_ALIVE_S = 10
 _END_S = 3
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def policy_of(place: Place, hosts: Sequence[str] = (), *, allow_changes: bool = False) -> Policy:
@@ -41,16 +41,19 @@ def policy_of(place: Place, hosts: Sequence[str] = (), *, allow_changes: bool = 
     allow_changes
         Whether orders are taken.
 
+    Raises
+    ------
+    ArgumentError
+        If one of the names is none.
+
     Notes
     -----
     A Unix socket is its user's own, who may read the journal anyway. Every user of this machine reaches its loopback: there
     metrics are open, and the rest needs a token.
     """
-    named = {host.lower() for host in hosts}
     is_local = place.path is not None
-    own = set() if is_local else {place.host, *(() if place.is_remote else _LOOPBACK)}
     return Policy(
-        hosts=frozenset(named) if is_local else frozenset(own | named),
+        names=Names(place, hosts, option="--allow-host"),
         is_any_host_right=is_local,
         needs_token_to_read=not is_local,
         needs_token_for_metrics=place.is_remote,

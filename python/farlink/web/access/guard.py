@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from farlink.operator.watch.names import Names, is_same
 from farlink.web.access.logins import Logins
-from farlink.web.access.names import Names, is_same
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -1,4 +1,4 @@
-"""By which names the dashboard may be asked, and by whose pages."""
+"""By which names a server may be asked, and by whose pages."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from farlink.errors import ArgumentError
 from farlink.operator.watch.listen import Place
 from farlink.untrusted import printable
 
+_SCHEMES = {"http": ":80", "https": ":443"}
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?")
 
 
 class Names:
-    """Names by which the dashboard may be asked: a page of a stranger cannot have a name of its own point here (DNS rebinding).
+    """Names by which a server may be asked: a page of a stranger cannot have a name of its own point here (DNS rebinding).
 
     Parameters
     ----------
     place
-        Where it listens.
+        Where it listens. A Unix socket has no name, and no browser reaches it.
     more
         Other names, as that of a proxy before it.
+    option
+        Of the command that gives these, for messages.
 
     Raises
     ------
@@ -30,15 +33,18 @@ class Names:
         If one of them is no name.
     """
 
-    def __init__(self, place: Place, more: Iterable[str] = ()) -> None:
-        address = ipaddress.ip_address(place.host)
-        self._names = {*_LOCAL_NAMES, str(address)}
-        # No name can be made to point at an address that stands there as digits.
-        self._takes_addresses = address.is_unspecified
+    def __init__(self, place: Place, more: Iterable[str] = (), *, option: str = "--host") -> None:
+        self._names: set[str] = set()
+        self._takes_addresses = False
+        if place.path is None:
+            address = ipaddress.ip_address(place.host)
+            self._names = {*_LOCAL_NAMES, str(address)}
+            # No name can be made to point at an address that stands there as digits.
+            self._takes_addresses = address.is_unspecified
         for name in more:
             plain = name.lower().removeprefix("[").removesuffix("]").removesuffix(".")
             if not (_NAME.fullmatch(plain) or _is_address(plain)):
-                message = f"--host {printable(name, 60)!r} is no name of a host"
+                message = f"{option} {printable(name, 60)!r} is no name of a host"
                 raise ArgumentError(message, "write it without http:// and port: dash.example.org")
             self._names.add(plain)
 
@@ -46,6 +52,11 @@ class Names:
         """Whether this is one, as it stands in the header ``Host``."""
         name = _host_of(host)
         return name is not None and (name in self._names or (self._takes_addresses and _is_address(name)))
+
+    def has_origin(self, origin: str) -> bool:
+        """Whether a header ``Origin`` is that of a page which one of these names has given, at any port."""
+        scheme, _, host = origin.partition("://")
+        return scheme.lower() in _SCHEMES and self.has(host)
 
 
 def is_same(origin: str, host: str) -> bool:
@@ -61,7 +72,7 @@ def is_same(origin: str, host: str) -> bool:
     (True, False, False)
     """
     scheme, separator, rest = origin.lower().partition("://")
-    default = {"http": ":80", "https": ":443"}.get(scheme, "")
+    default = _SCHEMES.get(scheme, "")
     return bool(separator and default) and rest.removesuffix(default) == host.lower().removesuffix(default)
 
 
