@@ -374,6 +374,18 @@ def test_a_server_that_is_killed_or_stopped_ends_nothing(world, tmp_path):
     assert {name: one["call"] for name, one in world.near.lines().items()} == calls
 
 
+def test_under_nohup_the_end_of_a_terminal_ends_nothing(world, tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        server = Server(tmp_path, world.near.config, "--socket", tmp_path / "http")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    server.process.send_signal(signal.SIGHUP)
+    with server.client() as client:
+        assert client.get("/v1/bundles").status_code == 200
+    assert server.end() == 0, server.log
+
+
 def test_operators_that_hang_delay_nobody_for_long(world, tmp_path):
     arguments = (world.near.config, world.far.config, "--listen", "127.0.0.1:0")
     with serving(tmp_path, *arguments) as server, server.client() as client:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink.errors import ArgumentError, OperatorError
+from farlink.errors import ArgumentError, OperatorError, OutputError
 from farlink.operator.watch.listen import Place
 from farlink.operator.watch.names import Names, is_same
 from farlink.web.access import password
@@ -79,6 +79,12 @@ def test_a_damaged_file_is_refused(tmp_path, text):
 def test_passwords_have_a_length(tmp_path, text):
     with pytest.raises(OperatorError, match=f"has {len(text)} letters"):
         password.write(tmp_path / "p", text)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"cannot make .*file/folder"):
+        password.write(tmp_path / "file" / "folder" / "web-password.json", "long enough for it")
 
 
 def test_wrong_passwords_make_longer_and_longer_pauses():
@@ -207,3 +213,21 @@ def test_a_websocket_ends_with_its_login(tmp_path):
     logins.is_in = lambda *given: next(answers) and real(*given)
     status_of(guard, "websocket", host="localhost", cookie=f"{COOKIE}={token}")
     assert asked.received == ["websocket.receive", "websocket.disconnect"]
+
+
+def test_a_login_with_a_new_password_is_not_ended_by_that_password(tmp_path):
+    """Who has the login's page open gives the new password first, and asks for another page then."""
+    logins = Logins()
+    tokens = [logins.begin(time.monotonic())]
+
+    class Login(Asked):
+        async def __call__(self, scope, receive, send):
+            tokens.append(logins.begin(time.monotonic()))
+            await super().__call__(scope, receive, send)
+
+    guard = Guard(Login(), Names(HERE), logins, tmp_path / "p")
+    (tmp_path / "p").write_text("another password")
+    assert status_of(guard, path="/login", host="localhost") == 200
+    old, new = tokens
+    assert status_of(guard, path="/", host="localhost", cookie=f"{COOKIE}={old}") == 401
+    assert status_of(guard, path="/", host="localhost", cookie=f"{COOKIE}={new}") == 200

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -151,9 +153,11 @@ def test_odd_requests_end_nothing(dashboard):
         assert "Error:" in page, path
     for path in ("/edit?profile=/etc/shadow", "/edit?new=bundle&name=../x", "/profile?name=../../x", "/edit?bundle=%00"):
         assert "Error:" in asked(dashboard, path, **own)[2], path
-    for body in ("", "password", "password=" + "x" * 20_000, "\x00\xff", "next=/&next=//x"):
+    for body in ("", "password", "password=" + "x" * 20_000, "\x00\xff", "next=/&next=//x", "a=1&" * 11):
         assert asked(dashboard, "/login", "POST", body)[0] in (403, 429)
         time.sleep(0)
+    with socket.create_connection(("127.0.0.1", int(dashboard.url.rpartition(":")[2]))) as hasty:
+        hasty.sendall(b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\npassword=")
     assert asked(dashboard, "/nothing", **own)[0] == 404
     script = "<script>alert(1)</script>"
     assert script not in asked(dashboard, f"/line?bundle=old&line={script}", **own)[2].replace("\\u003c", "<")
@@ -175,3 +179,23 @@ def test_tries_are_limited_and_no_secret_is_told(farlink_web, dashboard):
     done = farlink_web(dashboard.folder, "--listen", dashboard.url.removeprefix("http://"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "address already in use" in done.stderr
+
+
+@needs_nicegui
+def test_the_end_of_a_terminal_ends_the_dashboard_with_its_bank(tmp_path):
+    """SIGHUP is what a terminal that is closed sends, and what `nohup` ignores."""
+    write_bundle(tmp_path)
+    made = Dashboard(tmp_path, "old.toml")
+    assert asked(made, "/farlink.css")[0] == 200
+    made.process.send_signal(signal.SIGHUP)
+    assert made.process.wait(60) == 0, made.log
+    made.end()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        made = Dashboard(tmp_path, "old.toml")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert asked(made, "/farlink.css")[0] == 200
+    made.process.send_signal(signal.SIGHUP)
+    assert asked(made, "/farlink.css")[0] == 200
+    assert made.end() == 0, made.log

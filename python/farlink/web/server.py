@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from nicegui import ui
+from starlette.requests import ClientDisconnect
 
 from farlink.errors import FarlinkError
 from farlink.operator.watch.names import Names
+from farlink.operator.watch.quiet_server import QuietServer
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE, LOGIN, STYLE, Guard
 from farlink.web.access.logins import LIFE_S, Logins, Tries
@@ -29,7 +27,7 @@ from farlink.web.pages.login import local, login_page
 
 _PAGES = Path(__file__).parent / "pages"
 _HEAD = f'<link rel="stylesheet" href="{STYLE}"><script src="/farlink.js"></script>'
-_MOST_FORM_BYTES = 8192
+_MOST_FORM_BYTES, _MOST_FIELDS = 8192, 10
 _FAREWELL_S = 2
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
@@ -72,7 +70,7 @@ def application(site: Site, names: Names, password_file: Path | None) -> Guard:
 
 
 def serve(app: Guard, listening: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM, SIGINT or SIGHUP.
 
     Parameters
     ----------
@@ -93,21 +91,7 @@ def serve(app: Guard, listening: socket.socket) -> None:
     # What was imported, and stays for good, is left out of that.
     gc.collect()
     gc.freeze()
-    asyncio.run(_Server(config).serve(sockets=[listening]))
-
-
-class _Server(uvicorn.Server):
-    """Ends quietly at a signal; uvicorn's own raises it again."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._end)
-        yield
-
-    def _end(self) -> None:
-        self.should_exit = True
+    asyncio.run(QuietServer(config).until_signal(listening))
 
 
 def _files(app: FastAPI) -> None:
@@ -129,7 +113,10 @@ def _login(app: FastAPI, logins: Logins, file: Path) -> None:
 
     @app.post(LOGIN)
     async def given(request: Request) -> Response:
-        fields = await _form(request)
+        try:
+            fields = await _form(request)
+        except ClientDisconnect:  # gone before all was said: no try, and nobody hears an answer
+            return Response(status_code=400)
         to, address = local(fields.get("next", "/")), request.client.host if request.client else ""
         async with one:  # a try takes memory and time: one after the other
             wait_s = tries.wait_s(address, time.monotonic())
@@ -159,10 +146,14 @@ def _login(app: FastAPI, logins: Logins, file: Path) -> None:
 
 
 async def _form(request: Request) -> dict[str, str]:
+    """The fields of a login; none of what is no such form."""
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > _MOST_FORM_BYTES:
             return {}
-    found: dict[str, Any] = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10)
+    try:
+        found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:  # more fields than a login has
+        return {}
     return {key: values[0] for key, values in found.items()}

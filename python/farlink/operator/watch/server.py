@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import uvicorn
 
@@ -17,6 +15,7 @@ from farlink.operator.watch.gate import Gate, Policy
 from farlink.operator.watch.listen import Place
 from farlink.operator.watch.names import Names
 from farlink.operator.watch.protocol import Http
+from farlink.operator.watch.quiet_server import QuietServer
 from farlink.operator.watch.source import Source
 from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Tokens, file_of
@@ -96,14 +95,8 @@ def serve(sources: Sequence[Source], policy: Policy, listener: socket.socket, te
         h11_max_incomplete_event_size=_MOST_HEAD_BYTES,
     )
     with listener:
-        asyncio.run(_until_signal(_Server(config), listener))
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to `_until_signal`: uvicorn would raise them again at the end."""
-        yield
+        asyncio.run(QuietServer(config).until_signal(listener, began=lambda: notify("READY=1")))
+        notify("STOPPING=1")
 
 
 class _Told(logging.Handler):
@@ -122,17 +115,3 @@ class _Told(logging.Handler):
                 at = at.tb_next
             place = f": {type(error).__name__} at {at.tb_frame.f_code.co_filename}, line {at.tb_lineno}"
         self._tell(printable(record.getMessage().split("\n", 1)[0] + place, 500))
-
-
-async def _until_signal(server: uvicorn.Server, listener: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        server.should_exit = True
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(RuntimeError, ValueError):  # not in the main thread
-            loop.add_signal_handler(number, end)
-    notify("READY=1")
-    await server.serve([listener])
-    notify("STOPPING=1")

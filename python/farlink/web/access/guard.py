@@ -64,6 +64,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        self._end_logins_of_another_password()
         headers = _Headers(scope)
         refusal = self._refusal(headers)
         if refusal:
@@ -86,13 +87,14 @@ class Guard:
         return ""
 
     def _is_in(self, token: str) -> bool:
-        if self._logins is None:
-            return True
+        return self._logins is None or (bool(token) and self._logins.is_in(token, time.monotonic()))
+
+    def _end_logins_of_another_password(self) -> None:
         stamp = self._stamped()
         if stamp != self._stamp:
             self._stamp = stamp
-            self._logins.end_all()
-        return bool(token) and self._logins.is_in(token, time.monotonic())
+            if self._logins is not None:
+                self._logins.end_all()
 
     def _while_in(self, scope: Scope, token: str, receive: Receive) -> Receive:
         """A websocket ends when its login does; its pings come every few seconds."""
@@ -101,6 +103,7 @@ class Guard:
 
         async def received() -> Message:
             message = await receive()
+            self._end_logins_of_another_password()
             if message["type"] == "websocket.receive" and not self._is_in(token):
                 return {"type": "websocket.disconnect", "code": 1008}
             return message

@@ -10,7 +10,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from farlink.errors import OperatorError
+from farlink.errors import OperatorError, OutputError
 from farlink.output import whole_file
 from farlink.untrusted import read_text
 
@@ -45,7 +45,10 @@ def write(path: Path, password: str) -> None:
         raise OperatorError(f"the password has {len(password)} letters", f"give {SHORTEST} to {LONGEST}")
     salt = secrets.token_bytes(_SALT_BYTES)
     kept = {"scrypt": [_N, _R, _P], "salt": salt.hex(), "hash": _hash(password, salt, _N, _R, _P).hex()}
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make {path.parent}: {error.strerror}", "name another place with --password-file") from error
     with whole_file(path, mode=0o600) as temporary:
         temporary.write_text(json.dumps(kept) + "\n", encoding="ascii")
 
