@@ -11,7 +11,7 @@ from farlink.channels.calls.fits import Fit, fit
 from farlink.channels.calls.samples import Sample, sample
 from farlink.operator.journal import Transition
 from farlink.operator.journal.rows import OBSERVATIONS
-from farlink.web.data.journal_file import JournalFile
+from farlink.web.data.journal_file import Found, JournalFile
 
 WINDOW_S = 30 * 86_400.0
 """How far back calls are looked at, in s."""
@@ -99,7 +99,7 @@ class CallReader:
         self._file: object = None
         self._last = 0
         self._changes: deque[Transition] = deque(maxlen=MOST_CHANGES)
-        self._left = 0
+        self._left, self._left_until_s = 0, 0.0
         self._spans: dict[str, list[Span]] = {}
 
     def calls(self, now_s: float, *, is_operated: bool = True) -> Calls:
@@ -123,31 +123,58 @@ class CallReader:
             self._file, self._last, self._left = file, 0, 0
             self._changes.clear()
             self._spans = {}
-        where = f"number > ? AND time_s >= ? AND {_CHANGES}"
-        found = self.journal.transitions(where, (self._last, now_s - WINDOW_S), most=MOST_CHANGES)
+        since_s = now_s - WINDOW_S
+        found = self._found(since_s)
         if found.warning:
             # What is whole in a damaged file may become another next time.
-            self._last = 0
+            self._last, self._left = 0, 0
             self._changes.clear()
             self._spans = {}
-        self._left += found.count - len(found.transitions)
-        self._left += max(0, len(self._changes) + len(found.transitions) - MOST_CHANGES)
+        kept = _in_window(self._changes, since_s)
+        is_changed = bool(found.transitions) or len(kept) != len(self._changes) or not self._spans
+        self._changes = deque(kept, maxlen=MOST_CHANGES)
+        if since_s > self._left_until_s:  # what is left out would be too old by now
+            self._left = 0
+        left = found.count - len(found.transitions) + max(0, len(self._changes) + len(found.transitions) - MOST_CHANGES)
         self._changes.extend(found.transitions)
+        if left:
+            self._left += left
+            self._left_until_s = next((one.time_s for one in self._changes if one.time_s >= since_s), since_s)
         if self._changes and not found.warning:
             self._last = self._changes[-1].number
         warnings = [found.warning] if found.warning else []
         if self._left:
             warnings.append(f"{self._left:,} older changes of state are left out")
         until_s = now_s if is_operated else self._last_word_s(now_s)
-        if found.transitions or not self._spans:
-            self._spans = spans_of((one for one in self._changes if one.time_s >= now_s - WINDOW_S), until_s)
+        if is_changed:
+            self._spans = spans_of(self._changes, until_s)
         else:
             self._spans = {line: _longer(spans, until_s) for line, spans in self._spans.items()}
         return Calls(self._spans, "; ".join(warnings))
 
+    def _found(self, since_s: float) -> Found:
+        """Changes that are new; at first also those by which lines have been in their states since before the time."""
+        if self._last:
+            return self.journal.transitions(
+                f"number > ? AND time_s >= ? AND {_CHANGES}", (self._last, since_s), most=MOST_CHANGES
+            )
+        # SQLite takes the state from the row that has the highest number.
+        last = f"SELECT max(number) AS number, state FROM transition WHERE time_s < ? AND {_CHANGES} GROUP BY modem"
+        before = f"SELECT number FROM ({last}) WHERE state != 'ended'"
+        where = f"{_CHANGES} AND (time_s >= ? OR number IN ({before}))"
+        return self.journal.transitions(where, (since_s, since_s), most=MOST_CHANGES)
+
     def _last_word_s(self, now_s: float) -> float:
         last = self.journal.transitions("number >= (SELECT max(number) FROM transition)", most=1).transitions
         return last[0].time_s if last else now_s
+
+
+def _in_window(changes: Iterable[Transition], since_s: float) -> list[Transition]:
+    """Changes from a time on, and those by which lines have been in their states since before it."""
+    changes = list(changes)
+    last = {one.modem: one for one in changes if one.time_s < since_s}
+    still = {one.number for one in last.values() if one.state != "ended"}
+    return [one for one in changes if one.time_s >= since_s or one.number in still]
 
 
 def spans_of(transitions: Iterable[Transition], now_s: float) -> dict[str, list[Span]]:
