@@ -242,7 +242,7 @@ def test_without_a_journal_or_a_connection_it_says_so(tmp_path):
 # Reports.
 
 
-def report_from(tmp_path, steps, *, end: bool = True, lasts_s: float = 0.0):
+def report_from(tmp_path, steps, *, end: bool = True, lasts_s: float | None = None):
     path = tmp_path / "camp.journal"
     with Journal(path) as journal:
         number = journal.begin(START_S, {"kansas": 1, "iowa": 2})
@@ -298,6 +298,22 @@ def test_a_connection_that_lasts_ends_now_and_a_lost_one_with_its_last_transitio
     assert (lasting["length_s"], lasting["share_any_up"], lasting["lines"][0]["ups"][0]["outcome"]) == (100.0, 0.9, "open")
     killed = report_from(tmp_path / "b", steps, end=False) if (tmp_path / "b").mkdir() is None else None
     assert (killed["length_s"], killed["share_any_up"]) == (20.0, 0.5)
+    assert (lasting["is_over"], killed["is_over"]) == (False, True)
+    assert "- end: it lasts\n" in markdown(lasting)
+    assert "- end: unknown\n" in markdown(killed), "nobody saw it end, and no operator says that it lasts"
+
+
+def test_only_its_operator_can_say_that_a_connection_lasts(source):
+    (open_one,) = source.journal.connections(limit=1)
+    lasting = Connection(open_one.number, START_S, None, open_one.indices)
+    source.said = status_of(connection=open_one.number)
+    assert source.lasts_s(lasting, []) > 0
+    source.changed()
+    source.said = status_of(connection=open_one.number + 1)
+    assert source.lasts_s(lasting, []) is None
+    source.changed()
+    source.said = None
+    assert source.lasts_s(lasting, []) is None
 
 
 def test_lengths_are_those_of_the_clock_that_is_never_set():

@@ -52,7 +52,7 @@ class _Line:
 
 
 def report_of(
-    connection: Connection, transitions: Sequence[Transition], *, bundle: str, lasts_s: float = 0.0
+    connection: Connection, transitions: Sequence[Transition], *, bundle: str, lasts_s: float | None = None
 ) -> dict[str, Any]:
     """The report of a connection, ready for JSON.
 
@@ -65,7 +65,7 @@ def report_of(
     bundle
         Name of the bundle.
     lasts_s
-        How long it has lasted since the last of them, if it still does.
+        How long it has lasted since the last of them; None unless it still does.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def report_of(
     ----------
     Zaghloul, section 7.5, and 7.6 for the shares: of eight modems all up 87 % of the time, at least one 97 %.
     """
-    lines, length_s, is_over = _lines_of(connection, transitions, lasts_s)
+    lines, length_s = _lines_of(connection, transitions, lasts_s or 0.0)
     shares = _shares(lines, length_s)
     bytes_in, bytes_out = _sum(one.bytes_in for one in lines), _sum(one.bytes_out for one in lines)
     return {
@@ -89,7 +89,7 @@ def report_of(
         "connection": connection.number,
         "start": time_of(connection.start_s),
         "end": None if connection.end_s is None else time_of(connection.end_s),
-        "is_over": is_over,
+        "is_over": lasts_s is None,
         "length_s": round(length_s, 3),
         "primary": connection.primary,
         "share_all_up": round(shares[-1], 6) if shares else None,
@@ -108,15 +108,14 @@ def report_of(
     }
 
 
-def _lines_of(connection: Connection, transitions: Sequence[Transition], lasts_s: float) -> tuple[list[_Line], float, bool]:
-    """Its lines in the order of their indices, its length in s, and whether it is over."""
+def _lines_of(connection: Connection, transitions: Sequence[Transition], lasts_s: float) -> tuple[list[_Line], float]:
+    """Its lines in the order of their indices, and its length in s."""
     lines = {name: _Line(name, index) for name, index in connection.indices.items()}
     up_since: dict[str, float] = {}
     clock, last_end_s, now_s = _Clock(), 0.0, 0.0
-    is_over = connection.end_s is not None
     for one in transitions:
         now_s = clock.elapsed_s(one)
-        if is_over and connection.end_s is not None and one.time_s > connection.end_s and not up_since and last_end_s:
+        if connection.end_s is not None and one.time_s > connection.end_s and not up_since and last_end_s:
             break  # what lines do until the next connection begins
         line = lines.setdefault(one.modem, _Line(one.modem, None))
         if one.bars is not None:
@@ -128,12 +127,12 @@ def _lines_of(connection: Connection, transitions: Sequence[Transition], lasts_s
             line.ups.append(Up(up_since.pop(one.modem), now_s, outcome))
             last_end_s = now_s
         _count(line, one)
-    now_s += 0.0 if is_over else lasts_s
+    now_s += lasts_s
     for name, begin_s in up_since.items():
         lines[name].ups.append(Up(begin_s, now_s, "open"))
         last_end_s = now_s
-    length_s = last_end_s if is_over and last_end_s else now_s
-    return sorted(lines.values(), key=lambda one: (one.index is None, one.index or 0, one.name)), length_s, is_over
+    length_s = last_end_s if connection.end_s is not None and last_end_s else now_s
+    return sorted(lines.values(), key=lambda one: (one.index is None, one.index or 0, one.name)), length_s
 
 
 def _count(line: _Line, one: Transition) -> None:

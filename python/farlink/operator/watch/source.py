@@ -95,15 +95,16 @@ class Source:
         with self._lock:
             self._asked_at = float("-inf")
 
-    def lasts_s(self, connection: Connection, transitions: Sequence[Transition]) -> float:
-        """How long a connection has lasted since its last transition, in s; 0 if it does not last, or no operator answers."""
-        if connection.end_s is not None or not transitions:
-            return 0.0
+    def lasts_s(self, connection: Connection, transitions: Sequence[Transition]) -> float | None:
+        """How long a connection has lasted since its last transition, in s; None unless the operator says that it lasts."""
+        if connection.end_s is not None:
+            return None
         try:
             is_it = self.status().get("connection") == connection.number
         except FarlinkError:
-            return 0.0
-        return max(0.0, time.time() - transitions[-1].time_s) if is_it else 0.0
+            return None
+        since_s = transitions[-1].time_s if transitions else connection.start_s
+        return max(0.0, time.time() - since_s) if is_it else None
 
     def _without_secrets(self, value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
