@@ -7,6 +7,7 @@ from pathlib import Path
 
 from farlink.operator.journal import Journal, Transition, connection_xml, read
 from farlink.operator.journal.schema import crc_of
+from farlink.operator.watch import answers
 
 FIELDS = (
     "connection, modem, state, time_s, monotonic_s, boot_id, cause, snr_db, bars, attempt, bytes_in, bytes_out, is_injected"
@@ -100,3 +101,8 @@ def test_the_schema_of_the_xml_has_the_caller(tmp_path):
     text = connection_xml.xml_text(history)
     assert 'caller="+88 1&lt;&amp;' in text
     assert "\x1b" not in text
+
+
+def test_the_api_tells_who_called_and_its_description_says_so():
+    rung = Transition(1, "kansas", "connecting", 1e9, 0.0, "b", "answering", caller="881600005001")
+    assert answers.TransitionAnswer(**answers.transition_answer(rung)).caller == "881600005001"

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from farlink.channels.calls.study import study
 from farlink.errors import ArgumentError, FarlinkError, JournalError, OperatorError, OutputError
 from farlink.operator.journal import Journal, Transition, flat, read
+from farlink.operator.journal.words import cause_words
 from farlink.operator.live.control import socket_of
 from farlink.web.data import editing
 from farlink.web.data.bundles import Bundles, Watched, found_in
@@ -198,6 +199,16 @@ def test_a_search_finds_what_a_look_at_each_row_finds(journal, text, line, state
     assert found[0].count == len(expected)
     pages = [one.number for page in reversed(found) for one in page.transitions]
     assert pages == expected[-3 * PAGE :]
+
+
+def test_who_called_is_found_and_told(tmp_path):
+    with Journal(tmp_path / "a.journal") as journal:
+        connection = journal.begin(1e9, {"kansas": 1})
+        for at, caller in enumerate(("881600005001 camp", None)):
+            journal.record(Transition(connection, "kansas", "connecting", 1e9 + at, at, "boot", "answering", caller=caller))
+    found = search_of({"text": "5001 CAMP"}).found(JournalFile(tmp_path / "a.journal"))
+    assert [cause_words(one) for one in found.transitions] == ["answering (from 881600005001 camp)"]
+    assert search_of({"text": "answering"}).found(JournalFile(tmp_path / "a.journal")).count == 2
 
 
 @given(

@@ -62,14 +62,14 @@ def log(
 
 def _shown(history: History, last: int) -> str:
     from farlink.operator.journal.flat import time_of
+    from farlink.operator.journal.words import cause_words, signal_words
     from farlink.shown import counted
     from farlink.text_table import table
 
     rows = []
     for one in history.transitions[-last:]:
-        signal = f"{one.bars} bars" if one.bars is not None else "" if one.snr_db is None else f"{one.snr_db:g} dB"
-        cause = one.cause + (" (injected)" if one.is_injected else "") + (f" (from {one.caller})" if one.caller else "")
-        rows.append((time_of(one.time_s), one.modem, one.state, signal, str(one.attempt or ""), cause[:60]))
+        signal, cause = signal_words(one), cause_words(one)[:60]
+        rows.append((time_of(one.time_s), one.modem, one.state, signal, str(one.attempt or ""), cause))
     head = ("time", "line", "state", "signal", "attempt", "cause")
     counts = f"{counted(len(history.transitions), 'transition')} of {counted(len(history.connections), 'connection')}"
     return (table(head, rows) + "\n" if rows else "") + f"{counts}\n"

@@ -98,6 +98,7 @@ class TransitionAnswer(BaseModel):
     bytes_in: int | None = None
     bytes_out: int | None = None
     is_injected: bool
+    caller: str | None = Field(None, description="Number and name of who calls, as the network tells them.")
 
 
 class TransitionsAnswer(BaseModel):
@@ -154,6 +155,7 @@ def transition_answer(one: Transition) -> dict[str, Any]:
         "bytes_in": one.bytes_in,
         "bytes_out": one.bytes_out,
         "is_injected": one.is_injected,
+        "caller": one.caller,
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from farlink.channels.calls import fits, samples
 from farlink.errors import FarlinkError
 from farlink.operator.journal.flat import time_of
-from farlink.operator.journal.rows import Connection, Transition
+from farlink.operator.journal.rows import OBSERVATIONS, Connection, Transition
 
 _ENDS = ("dropped", "ended")
 _MOST_CAUSES = 20
@@ -122,7 +122,7 @@ def _lines_of(connection: Connection, transitions: Sequence[Transition], lasts_s
             line.bars.append(one.bars)
         if one.state == "connected":
             up_since.setdefault(one.modem, now_s)
-        elif one.modem in up_since and one.state not in ("alive", "snr", "handover"):
+        elif one.modem in up_since and one.state not in OBSERVATIONS:
             outcome = "injected" if one.is_injected else one.state if one.state in _ENDS else "ended"
             line.ups.append(Up(up_since.pop(one.modem), now_s, outcome))
             last_end_s = now_s

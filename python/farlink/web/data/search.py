@@ -28,7 +28,7 @@ class Search:
     Attributes
     ----------
     text
-        Must stand in the cause, in any case.
+        Must stand in cause or caller, in any case.
     line, state
         Of the transition; empty for any.
     since_s, until_s
@@ -63,7 +63,7 @@ class Search:
         parts: list[tuple[str, Any]] = []
         if self.text:
             escaped = self.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            parts.append(("cause LIKE ? ESCAPE '\\'", f"%{escaped}%"))
+            parts.append(("cause || ' ' || coalesce(caller, '') LIKE ? ESCAPE '\\'", f"%{escaped}%"))
         if self.line:
             parts.append(("modem = ?", self.line))
         if self.state:

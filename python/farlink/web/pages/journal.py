@@ -11,7 +11,8 @@ from nicegui import ui
 
 from farlink.errors import FarlinkError
 from farlink.operator.journal import Transition
-from farlink.operator.journal.rows import STATES
+from farlink.operator.journal.rows import OBSERVATIONS, STATES
+from farlink.operator.journal.words import cause_words, signal_words
 from farlink.untrusted import printable
 from farlink.web.data.bundles import Watched
 from farlink.web.data.line_rows import clock
@@ -68,7 +69,7 @@ def _form(watched: Watched, lines: list[str], given: dict[str, str]) -> str:
     return (
         '<form class="fields" method="get" action="/journal" role="search">'
         f'<input type="hidden" name="bundle" value="{escape(watched.key)}">'
-        + field("text", "Text in the cause", "text")
+        + field("text", "Text in cause or caller", "text")
         + select("line", "Line", lines)
         + select("state", "State", sorted(STATES))
         + field("since", "From (UTC)", "datetime-local")
@@ -90,10 +91,9 @@ def _shown(transitions: tuple[Transition, ...], count: int, search: Search, key:
 
 
 def _row(one: Transition) -> list[str]:
-    signal = f"{one.bars} bars" if one.bars is not None else "" if one.snr_db is None else f"{one.snr_db:g} dB"
-    cause = printable(one.cause, 300) + (" (injected)" if one.is_injected else "")
-    state = sign(one.state) if one.state not in ("alive", "snr", "handover") else escape(one.state)
-    texts = (signal or "-", str(one.attempt or "-"), cause or "-", str(one.number))
+    state = sign(one.state) if one.state not in OBSERVATIONS else escape(one.state)
+    cause = printable(cause_words(one), 400)
+    texts = (signal_words(one) or "-", str(one.attempt or "-"), cause or "-", str(one.number))
     return [clock(one.time_s), escape(one.modem), state, *(escape(text) for text in texts)]
 
 
