@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -19,7 +20,7 @@ from farlink.operator.journal.rows import Connection, Transition
 from farlink.operator.journal.view import Filter, View
 from farlink.operator.watch import metrics
 from farlink.operator.watch.dashboard import dashboard
-from farlink.operator.watch.listen import ListenError, Place, listener_of, place_of
+from farlink.operator.watch.listen import ListenError, Place, listener_of, listening, place_of
 from farlink.operator.watch.monitoring import rules, write
 from farlink.operator.watch.report import report_of
 from farlink.operator.watch.report_words import markdown
@@ -93,6 +94,16 @@ def test_a_file_of_tokens_with_anything_in_it_is_refused(tmp_path_factory, data)
         Tokens(path).all()
 
 
+@pytest.mark.parametrize("wrong", [{"id": []}, {"id": "x"}, {"made_s": "x"}, {"made_s": 1e99}, {"made_s": None}])
+def test_a_token_with_anything_in_it_is_refused(tokens, wrong):
+    tokens.add("dashboard", "read")
+    content = json.loads(tokens.path.read_text())
+    content["tokens"][0].update(wrong)
+    tokens.path.write_text(json.dumps(content))
+    with pytest.raises(OperatorError, match="is no file of tokens"):
+        Tokens(tokens.path).all()
+
+
 def test_tokens_that_are_made_at_the_same_time_are_all_kept(tokens):
     threads = [threading.Thread(target=Tokens(tokens.path).add, args=(f"t{at}", "read")) for at in range(8)]
     for one in threads:
@@ -118,6 +129,19 @@ def test_loopback_is_local_and_the_rest_is_remote():
     assert place_of("[::1]:80", allow_remote=False) == Place(host="::1", port=80)
     assert place_of("localhost:0", allow_remote=False) == Place(host="127.0.0.1", port=0)
     assert place_of("0.0.0.0:80", allow_remote=True).is_remote
+
+
+def test_the_socket_of_another_process_stays(tmp_path):
+    """One that was started while this one ended."""
+    place = Place(path=tmp_path / "camp.journal.http")
+    with listening(place) as listener:
+        listener.close()
+        other = listener_of(place)
+    with other, socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(place.path))
+    with listening(place):
+        assert place.path.is_socket()
+    assert not place.path.exists()
 
 
 def test_a_place_that_is_taken_is_named(tmp_path):
@@ -424,6 +448,29 @@ def test_a_journal_that_begins_later_or_anew_is_counted_from_its_beginning(tmp_p
         one.unlink()
     filled(source.bundle.journal, connections=1)
     assert registry.get_sample_value("farlink_line_drops_total", labels) == 16
+
+
+def test_a_journal_that_cannot_be_read_at_first_is_counted_from_when_it_can(tmp_path):
+    """All that it holds would look as if it had happened within a second, and raise alerts."""
+    path = tmp_path / "camp.journal"
+    filled(path)
+    whole = path.read_bytes()
+    path.write_bytes(b"no journal")
+    registry = metrics.registry_of([Told(bundle_in(tmp_path))])
+    metrics.text_of(registry)
+    path.write_bytes(whole)
+    for _ in range(2):
+        assert 'farlink_line_drops_total{bundle="camp",line="kansas"} 0.0' in metrics.text_of(registry).decode()
+
+
+def test_alerts_of_the_same_label_are_one_sample(source):
+    """Prometheus refuses two samples of the same labels."""
+    source.said = status_of(alerts=[{"alert": "a" * 41}, {"alert": "a" * 42}])
+    assert sum(name.startswith("farlink_alert_raised") for name in metrics_lines(source)) == 1
+
+
+def metrics_lines(source: Told) -> list[str]:
+    return metrics.text_of(metrics.registry_of([source])).decode().splitlines()
 
 
 def test_an_operator_that_is_away_is_said_and_nothing_is_made_up(source):

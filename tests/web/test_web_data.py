@@ -421,6 +421,7 @@ def test_what_a_program_that_fails_has_told_is_known(tmp_path):
     programs = Programs()
     config = tmp_path / "bad.toml"
     config.write_text("name = 7\n")
+    (tmp_path / "farlink.py").write_text("raise RuntimeError('not this one')\n")
     assert programs.told(config) is None
     programs.up(config)
     told = until(lambda: (found := programs.told(config)) and not found.is_running and found)

@@ -61,7 +61,7 @@ def serve(
         from farlink.operator.config import load
         from farlink.operator.core_dumps import forbid_core_dumps
         from farlink.operator.live.teller import Teller
-        from farlink.operator.watch.listen import listener_of
+        from farlink.operator.watch.listen import listening
         from farlink.operator.watch.source import Source
 
         forbid_core_dumps()
@@ -74,13 +74,10 @@ def serve(
         from farlink.operator.watch.server import policy_of, serve
 
         policy = policy_of(place, allow_host or (), allow_changes=allow_changes)
-        listener = listener_of(place)
         sources = [Source(bundle, secrets.texts()) for bundle, secrets in loaded]
-        with Teller() as tell:
+        with listening(place) as listener, Teller() as tell:
             tell(f"listening at {place.words(listener)}")
             serve(sources, policy, listener, tell)
-        if place.path is not None:
-            place.path.unlink(missing_ok=True)
 
 
 def monitoring(

@@ -6,6 +6,8 @@ import ipaddress
 import os
 import socket
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +97,35 @@ def place_of(text: str, *, allow_remote: bool) -> Place:
         remedy = "listen at 127.0.0.1, or say --allow-remote: then every answer needs a token, and a proxy should add TLS"
         raise ArgumentError(f"--listen {shown}: other machines reach that address", remedy)
     return Place(host=host, port=int(port), is_remote=not address.is_loopback)
+
+
+@contextmanager
+def listening(place: Place) -> Iterator[socket.socket]:
+    """A socket that listens there, and is gone behind the block; if another process has made one there since, that stays.
+
+    Raises
+    ------
+    ListenError
+        As `listener_of` does.
+    """
+    with listener_of(place) as listener:
+        made = _file_at(place)
+        try:
+            yield listener
+        finally:
+            if place.path is not None and _file_at(place) == made:
+                place.path.unlink(missing_ok=True)
+
+
+def _file_at(place: Place) -> tuple[int, int, int] | None:
+    """Which file is there; the number of one that is gone is given again."""
+    if place.path is None:
+        return None
+    try:
+        status = place.path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
 def listener_of(place: Place) -> socket.socket:

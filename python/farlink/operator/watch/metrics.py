@@ -203,11 +203,11 @@ def _costs(
 
 def _alerts(families: _Families, labels: dict[str, str], alerts: Iterable[Mapping[str, Any]]) -> None:
     raised = {
-        (str(one.get("line") or ""), str(one.get("alert", "")), str(one.get("severity") or "")): 1
+        tuple(str(one.get(key) or "")[:_MOST_NAME] for key in ("line", "alert", "severity"))
         for one in list(alerts)[:_MOST_ALERTS]
     }
-    for line, alert, severity in raised:
-        named = {"line": line[:_MOST_NAME], "alert": alert[:_MOST_NAME], "severity": severity[:_MOST_NAME]}
+    for line, alert, severity in sorted(raised):
+        named = {"line": line, "alert": alert, "severity": severity}
         families.gauge("farlink_alert_raised", "Alerts of the operator that are raised.", {**labels, **named}, 1)
     families.gauge("farlink_alerts", "How many alerts are raised.", labels, len(raised))
 
@@ -247,8 +247,8 @@ class _Counted:
         self.source = source
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, str, bool]] = Counter()
-        # A journal that does not exist yet is counted from its beginning.
-        self._last = 0
+        # A journal that does not exist yet is counted from its beginning; one that cannot be read, from when it can.
+        self._last: int | None = None if source.bundle.journal.exists() else 0
         with suppress(FarlinkError):
             self._last = source.journal.counts(_LARGEST)[1]
 
@@ -260,8 +260,9 @@ class _Counted:
 
     def _read(self) -> int | None:
         try:
-            more, last = self.source.journal.counts(self._last)
-            if last < self._last:  # the journal was moved away and begun anew
+            before = _LARGEST if self._last is None else self._last
+            more, last = self.source.journal.counts(before)
+            if self._last is not None and last < before:  # the journal was moved away and begun anew
                 more, last = self.source.journal.counts(0)
             self._counts.update(more)
             self._last = last

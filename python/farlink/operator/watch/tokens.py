@@ -33,6 +33,8 @@ _VERSION = "flk1"
 _TOKEN = re.compile(rf"{_VERSION}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,39}")
 _MOST = 1000
+# The year 9999.
+_LAST_S = 253_402_300_799
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,8 @@ def _read(path: Path) -> list[Token]:
             )
         found = [Token(**one) for one in content["tokens"]]
         for one in found:
-            if not (one.right in RIGHTS and re.fullmatch("[0-9a-f]{64}", one.sha256) and _NAME.fullmatch(one.name)):
+            is_hashed = re.fullmatch("[0-9a-f]{64}", one.sha256) and re.fullmatch("[0-9a-f]{12}", one.id)
+            if not (one.right in RIGHTS and is_hashed and _NAME.fullmatch(one.name) and 0 <= one.made_s < _LAST_S):
                 raise ValueError(one.id)
     except OSError as error:
         raise OperatorError(f"cannot read {path}: {error.strerror}", "be the user of the operator") from error

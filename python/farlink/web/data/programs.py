@@ -16,7 +16,8 @@ from farlink.untrusted import printable
 _TOLD_BYTES = 4000
 _TOLD_LINES = 12
 _END_S = 10.0
-_COMMAND = (sys.executable, "-m", "farlink.cli", "bundle")
+# Not what lies in the folder of a bundle, as Python would import it.
+_COMMAND = (sys.executable, "-P", "-m", "farlink.cli", "bundle")
 
 
 @dataclass(frozen=True)
