@@ -130,6 +130,17 @@ def test_of_a_damaged_journal_what_is_whole_is_shown(journal, tmp_path, how):
     assert any(calls.of(line) for line in ("kansas", "iowa"))
 
 
+def test_what_is_written_into_a_damaged_journal_is_shown(tmp_path, monkeypatch):
+    """It is in the write-ahead log, while the file itself stays as it is."""
+    monkeypatch.setattr(JournalFile, "_is_cut_off", lambda *_: True)
+    with Journal(tmp_path / "a.journal") as journal:
+        connection = journal.begin(1e9, {"kansas": 1})
+        file = JournalFile(tmp_path / "a.journal")
+        for at in range(3):
+            journal.record(Transition(connection, "kansas", "connecting", 1e9 + at, at, "boot"))
+            assert file.transitions(most=5).count == at + 1
+
+
 def test_a_row_that_was_changed_is_damage(journal, tmp_path):
     path = tmp_path / "old.journal"
     shutil.copy(journal.with_name("old.journal.last"), tmp_path)

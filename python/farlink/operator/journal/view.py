@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -216,25 +216,48 @@ class View:
 
     def _asked(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
         """What the journal's file answers; if it cannot be read as it is, a copy in memory of what is whole in it."""
-        if not self._path.is_file():
-            raise JournalError(f"{self._path}: no such journal", "name the journal of an operator")
-        try:
-            with closing(as_it_is(self._path)) as database:
-                if schema.version_of(database, str(self._path)) == schema.VERSION:
-                    return question(database)
-        except sqlite3.Error:
-            pass
+        check_there(self._path)
+        with suppress(sqlite3.Error), live(self._path) as database:
+            return question(database)
         history, _ = read(self._path)
         with closing(in_memory(history)) as database:
             return question(database)
 
 
-def as_it_is(path: Path) -> sqlite3.Connection:
-    """The file of a journal itself, to read: an operator may write it."""
+def check_there(path: Path) -> None:
+    """Refuse a journal that is not there.
+
+    Raises
+    ------
+    JournalError
+        If there is none, or nobody may look.
+    """
+    try:
+        is_there = path.is_file()
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}", "be the user of the operator") from error
+    if not is_there:
+        raise JournalError(f"{path}: there is no journal yet", "start the operator: farlink bundle up FILE")
+
+
+@contextmanager
+def live(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file of a journal itself, to ask while an operator writes it.
+
+    Raises
+    ------
+    sqlite3.Error
+        If it is damaged, or of an older version: what is whole can be read into memory.
+    JournalError
+        If it is no journal.
+    """
     # Without a write-ahead log nobody writes; SQLite would make one to read the file, and a reader may not.
     has_log = path.with_name(f"{path.name}-wal").exists()
     place = f"file:{quote(str(path.absolute()))}?mode=ro{'' if has_log else '&immutable=1'}"
-    return sqlite3.connect(place, uri=True, isolation_level=None, timeout=_BUSY_S)
+    with closing(sqlite3.connect(place, uri=True, isolation_level=None, timeout=_BUSY_S)) as database:
+        if schema.version_of(database, str(path)) != schema.VERSION:
+            raise sqlite3.NotSupportedError(f"{path} is of an older version")
+        yield database
 
 
 def in_memory(history: History) -> sqlite3.Connection:
@@ -265,9 +288,15 @@ def _connections(database: sqlite3.Connection, where: str, values: tuple[Any, ..
     return found
 
 
-def _transitions(database: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> Iterator[Transition]:
-    """Transitions that are whole: of a page that was cut off, SQLite reads zeros."""
+def transitions_of(database: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> Iterator[Transition | None]:
+    """Transitions; None for one that is not whole, as SQLite reads zeros of a page that was cut off."""
     for *row, crc in database.execute(f"SELECT {_COLUMNS}, crc FROM transition {where}", values):
-        if crc is None or crc == schema.crc_of(row[1:]):
-            named = dict(zip(schema.COLUMNS, row, strict=True))
-            yield Transition(**{**named, "is_injected": bool(named["is_injected"])})
+        if crc is not None and crc != schema.crc_of(row[1:]):
+            yield None
+            continue
+        named = dict(zip(schema.COLUMNS, row, strict=True))
+        yield Transition(**{**named, "is_injected": bool(named["is_injected"])})
+
+
+def _transitions(database: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> Iterator[Transition]:
+    return (one for one in transitions_of(database, where, values) if one is not None)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from farlink.errors import FarlinkError, JournalError
-from farlink.operator.journal import History, Transition, read, schema
+from farlink.errors import FarlinkError
+from farlink.operator.journal import History, Transition, read
 from farlink.operator.journal.last_number import LastNumber
-from farlink.operator.journal.view import as_it_is, in_memory
-
-_COLUMNS = ", ".join(schema.COLUMNS)
+from farlink.operator.journal.view import check_there, in_memory, live, transitions_of
 
 
 class _Damaged(Exception):
@@ -70,10 +67,9 @@ class JournalFile:
         OutputError
             If it cannot be read.
         """
-        if not self.path.is_file():
-            raise JournalError(f"{self.path}: there is no journal yet", "start the operator: farlink bundle up FILE")
+        check_there(self.path)
         try:
-            with _live(self.path) as database:
+            with live(self.path) as database:
                 if self._is_cut_off(database):
                     raise _Damaged
                 return _asked(database, where, values, most, offset)
@@ -93,7 +89,7 @@ class JournalFile:
 
     def modems(self) -> list[str]:
         """Names of the lines that have transitions; none if the journal cannot be read."""
-        with suppress(FarlinkError, sqlite3.Error, _Damaged, OSError), _live(self.path) as database:
+        with suppress(FarlinkError, sqlite3.Error, _Damaged, OSError), live(self.path) as database:
             return [str(row[0]) for row in database.execute("SELECT DISTINCT modem FROM transition ORDER BY modem")]
         return []
 
@@ -106,31 +102,31 @@ class JournalFile:
 
     def _whole(self) -> tuple[History, str]:
         """What is whole in a damaged file, or a file of an older version: read once, until the file changes."""
-        status = self.path.stat()
-        stamp = (status.st_size, status.st_mtime_ns)
+        stamp = _stamp(self.path)
         if self._salvaged is None or self._salvaged[0] != stamp:
             history, loss = read(self.path)
             self._salvaged = (stamp, history, "" if loss is None else str(loss))
         return self._salvaged[1], self._salvaged[2]
 
 
-@contextmanager
-def _live(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file itself, if it can be asked."""
-    with closing(as_it_is(path)) as database:
-        if schema.version_of(database, str(path)) != schema.VERSION:
-            raise _Damaged
-        yield database
+def _stamp(path: Path) -> object:
+    """Tells whether a file has changed. What an operator writes is in its write-ahead log at first."""
+    found: list[object] = []
+    for one in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            status = one.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return found
 
 
 def _asked(database: sqlite3.Connection, where: str, values: tuple[Any, ...], most: int, offset: int) -> Found:
     count = int(database.execute(f"SELECT count(*) FROM transition WHERE {where}", values).fetchone()[0])
-    query = f"SELECT {_COLUMNS}, crc FROM transition WHERE {where} ORDER BY number DESC LIMIT ? OFFSET ?"
     found = []
-    for *fields, crc in database.execute(query, (*values, most, offset)):
-        # SQLite reads zeros behind the end of a file.
-        if crc is not None and crc != schema.crc_of(fields[1:]):
+    for one in transitions_of(database, f"WHERE {where} ORDER BY number DESC LIMIT ? OFFSET ?", (*values, most, offset)):
+        if one is None:
             raise _Damaged
-        named = dict(zip(schema.COLUMNS, fields, strict=True))
-        found.append(Transition(**{**named, "is_injected": bool(named["is_injected"])}))
+        found.append(one)
     return Found(tuple(reversed(found)), count)
