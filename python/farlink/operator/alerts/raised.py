@@ -181,7 +181,8 @@ class Alerts:
         if cause.is_damped and now - first_at < self._after_s:
             return []
         del self._first_at[key]
-        since_s = unix_s - (now - first_at)
+        # A clock that was set back meanwhile may show less than has passed.
+        since_s = max(0.0, unix_s - (now - first_at))
         raised = Raised(cause.name, key[1], cause.severity, words, since_s, first_at=first_at, told_at=now)
         self._raised[key] = raised
         return [Change("raised", raised)]
