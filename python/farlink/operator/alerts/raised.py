@@ -39,8 +39,8 @@ class Raised:
     cause: str
     since_unix_s: float
     number: int = 0
-    # On the clock of `observe`; None of an alert that an earlier operator has raised.
-    first_at: float | None = None
+    # On the clock of `observe`, which may go on from below 0: when its cause began.
+    first_at: float = 0.0
     told_at: float = 0.0
     gone_at: float | None = None
 

@@ -59,6 +59,8 @@ class StandbyLine:
         # Alerts that went out by a short message: that they are over goes out by one, too, unless another way has told it.
         # The time is that of the clear.
         self._told: dict[str, float | None] = {}
+        # Alerts that are over while a message about them is sent: what says so, or None if another way has said it.
+        self._over_meanwhile: dict[str, Message | None] = {}
         self._used_at: deque[float] = deque()
         self._task: asyncio.Task[None] | None = None
         self._call_at, self._call_failures = 0.0, 0
@@ -75,6 +77,8 @@ class StandbyLine:
             return
         if message.kind == "cleared" and message.key not in self._told:
             self.outbox.forget(STANDBY, [message.key])
+            if self.outbox.is_sending(STANDBY, message.key):
+                self._over_meanwhile[message.key] = message
             return
         if message.kind == "cleared":
             self._told[message.key] = time.monotonic()
@@ -86,6 +90,8 @@ class StandbyLine:
             self.outbox.forget(STANDBY, [one.key])
             if one.kind == "cleared":
                 self._told.pop(one.key, None)
+                if self.outbox.is_sending(STANDBY, one.key):
+                    self._over_meanwhile[one.key] = None
 
     def look(self, raised: Iterable[Raised], others: Outbox) -> None:
         """Use the line if it is time to.
@@ -105,7 +111,7 @@ class StandbyLine:
         if len(self._used_at) >= self._rules.most_per_day:
             self.why = f"used {len(self._used_at)} times in 24 h, as often as most_per_day says"
             return
-        is_due = any(one.alert in TRIGGERS and _for_s(one, now) >= self._rules.after_s for one in raised)
+        is_due = any(one.alert in TRIGGERS and now - one.first_at >= self._rules.after_s for one in raised)
         if self._rules.way == "sms":
             if any(self._is_worth_it(one, now, others, is_due=is_due) for one in self.outbox.messages(STANDBY)):
                 self._send_what_waits(now)
@@ -150,6 +156,13 @@ class StandbyLine:
                 self._told.setdefault(one.key, None)
         if not self.why:
             self._used_at.append(time.monotonic())
+        over, self._over_meanwhile = self._over_meanwhile, {}
+        for key, message in over.items():
+            if message is not None and key in self._told:
+                self.put(message)
+            else:
+                self.outbox.forget(STANDBY, [key])
+                self._told.pop(key, None)
 
     async def _call(self, others: Outbox) -> None:
         async def deliver() -> None:
@@ -228,8 +241,3 @@ class StandbyLine:
             "waiting": sum(self.outbox.waiting(name) for name in self.outbox.routes),
             "why": self.why,
         }
-
-
-def _for_s(alert: Raised, now: float) -> float:
-    # An alert that an earlier operator has raised has a time of day only.
-    return now - alert.first_at if alert.first_at is not None else time.time() - alert.since_unix_s
