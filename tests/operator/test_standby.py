@@ -247,7 +247,32 @@ def test_a_restart_forgets_neither_what_is_to_be_told_nor_what_was(monkeypatch):
     assert world.texts() == ["bundle-down", "cleared: bundle-down"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"told": 5}', '{"waiting": 5, "told": [5]}', "[" * 9999])
+@pytest.mark.parametrize("clock_s", [0.0, -1e8], ids=["", "clock set back"])
+def test_a_restart_forgets_no_use_of_the_line(monkeypatch, clock_s):
+    """Of an operator that is started again and again each start may cost money."""
+
+    async def act(world: World) -> None:
+        for _ in range(5):
+            world.put("raised", "bundle-down")
+            await world.wait(700)
+            world.put("cleared", "bundle-down")
+            world.clocks.set_wall(clock_s)
+            kept, world.line = world.line.dump(), world.made()
+            world.line.load(kept)
+        assert world.line.status()["used_today"] == 2
+        await world.wait(86_400)
+        world.put("raised", "journal")
+        await world.wait(700)
+
+    world = World(monkeypatch, most_per_day=2)
+    world.run(act)
+    assert len(world.sent) >= 3
+    assert all(len([0 for other, _ in world.sent if at <= other < at + 86_400]) <= 2 for at, _ in world.sent)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"told": 5}', '{"waiting": 5, "told": [5]}', '{"used_unix_s": ["x"]}', "[" * 9999]
+)
 def test_nonsense_that_was_kept_is_left_out(monkeypatch, text):
     line = World(monkeypatch).line
     line.load(text)
