@@ -78,6 +78,7 @@ def test_a_good_file_is_taken(written):
         ('"sim7600"', '"hayes"', 16, "alerts.standby.profile: a Hayes-compatible modem sends no short messages"),
         ('"sim7600"', '"sim760"', 16, "alerts.standby.profile: there is no profile 'sim760'"),
         ('"+4930123456"', '"*99#"', 17, "alerts.standby.number: *99# is no number of a telephone"),
+        ('"+4930123456"', f'"{"1" * 21}"', 17, f"alerts.standby.number: {'1' * 21} is no number of a telephone"),
         ('"+4930123456"', '"office"', 17, "alerts.standby.number: 'office' is not a number to dial"),
         ('number = "+4930123456"', "", 14, "alerts.standby.number is missing"),
         ('name = "kansas"', 'name = "standby"', 6, "line[0].name: standby is the name of the line of [alerts.standby]"),

@@ -153,6 +153,21 @@ def test_messages_that_nobody_took_are_sent_by_the_next_operator(tmp_path):
     assert alerting(tmp_path, act, urls) == []
 
 
+def test_an_alert_of_a_severity_that_nobody_knows_hides_no_other(tmp_path):
+    """Of a journal that was damaged, or of a newer version."""
+    with Journal(tmp_path / "j") as journal:
+        for alert in ("of a newer farlink", "hook-failing"):
+            journal.raise_alert(AlertRow(alert, None, "dire", 1e9, ""))
+
+    def act(made: Alerting, told: list[str]) -> None:
+        made.look(STATUS)
+        assert "raised: kansas is blocked: BUSY" in told
+        assert made.delivery()["fault"] == ""
+
+    alerting(tmp_path, act)
+    assert [one.alert for one in read(tmp_path / "j")[0].alerts if one.cleared_s is None] == ["blocked", "bundle-down"]
+
+
 def test_an_operator_whose_alerts_are_broken_runs(tmp_path, monkeypatch):
     def broken(*_: object) -> None:
         raise RuntimeError("broken")

@@ -42,6 +42,14 @@ UP, OTHER = line(), line(name="iowa")
 DOWN = line("connecting", "dialling", cause="NO CARRIER")
 
 
+def test_no_alert_is_raised_before_1970():
+    """A clock that loses its battery shows 1970: a journal takes no time before it."""
+    alerts = Alerts(after_s=120.0, clear_s=5.0)
+    alerts.observe(1000.0, 1.8e9, view(DOWN))
+    changes = alerts.observe(1121.0, 5.0, view(DOWN))
+    assert {(one.alert.alert, one.alert.since_unix_s) for one in changes} == {("line-down", 0.0), ("bundle-down", 0.0)}
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

@@ -200,6 +200,20 @@ def test_a_process_that_is_killed_is_started_again():
         assert second in ("", "the process that sends has ended")
 
 
+def test_a_message_that_comes_while_the_idle_process_ends_is_sent_by_the_next_one():
+    with Receiver() as receiver:
+
+        async def act(sender: Sender) -> list[str]:
+            found = [await sender.send("works", "t", "a", "info")]
+            closing = asyncio.create_task(sender.close())
+            await asyncio.sleep(0)
+            found.append(await sender.send("works", "t", "b", "info"))
+            await closing
+            return found
+
+        assert run({"works": receiver.url}, act) == ["", ""]
+
+
 def test_a_process_whose_parent_dies_ends():
     async def act(sender: Sender) -> int:
         await sender.send("none", "t", "a", "info")

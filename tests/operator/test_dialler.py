@@ -71,3 +71,35 @@ def test_what_is_no_event_line_or_time_is_refused() -> None:
     for level in (float("nan"), -1e300, 1e300):
         dialler.handle(0.0, "signal", "kansas", level=level)
     dialler.handle(0.0, "wall-clock", unix_s=float("nan"), zone_s=1e300)
+
+
+DAY_S = 86_400.0
+BUDGETED = json.dumps({"lines": [{"name": "kansas", "budget": {"airtime_s_per_day": 50_000}}]})
+
+
+def test_a_day_that_the_clock_shows_twice_is_charged_for_each_second_once_and_over_a_start_too() -> None:
+    """Who sleeps amid a call learns late that its budget is spent: by day, and again in the night before, shown later."""
+    dialler = BundleDialler(BUDGETED)
+
+    def airtime_s(now_s: float) -> float:
+        return dialler.status(now_s)[0]["airtime_s_today"]
+
+    def up(now_s: float, *events: tuple[str, str | None]) -> None:
+        for event, line in (*events, ("carrier", "kansas"), ("link-up", "kansas")):
+            dialler.handle(now_s, event, line)
+        assert dialler.status(now_s)[0]["state"] == "connected"
+
+    dialler.handle(0.0, "wall-clock", unix_s=20_454 * DAY_S)
+    up(0.0, ("start", None))
+    dialler.advance(49_990.0)
+    dialler.advance(60_790.0)  # a sleep of three hours
+    assert (airtime_s(60_790.0), dialler.status(60_790.0)[0]["reason"]) == (60_790.0, "budget-airtime-day")
+
+    now_s = 61_000.0
+    dialler = BundleDialler(BUDGETED, dialler.history())
+    dialler.handle(now_s, "wall-clock", unix_s=20_453 * DAY_S + 82_800)  # 23:00 of the day before
+    assert airtime_s(now_s) == 0.0
+    up(now_s, ("start", None))
+    now_s += 10_800.0  # the same
+    dialler.advance(now_s)
+    assert airtime_s(now_s) == 60_790.0 + 7200.0

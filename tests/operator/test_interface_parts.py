@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import struct
 
@@ -18,6 +19,7 @@ from farlink.operator.interface.netlink import Route
 from farlink.operator.interface.pace import Pace
 from farlink.operator.interface.peer_message import PeerMessage, parsed
 from farlink.operator.interface.settings import DAY_S, InterfaceSettings, host_and_port
+from farlink.operator.interface.sockets import resolved
 from farlink.operator.interface.table import Table
 from tests.operator import kernel
 
@@ -255,3 +257,9 @@ NO_PEERS = ["far", "far:", ":7411", "far:0", "far:65536", "far:x", "far:²", "20
 def test_what_is_no_host_and_port(text):
     with pytest.raises(ValueError, match=r"."):
         host_and_port(text)
+
+
+def test_a_name_that_cannot_be_looked_up_is_an_error_as_others_are():
+    """Python says so by another exception, which would end the opening of all targets behind it."""
+    with pytest.raises(OSError, match="no name of a host"):
+        asyncio.run(resolved("far..example", 1, {4}))

@@ -77,6 +77,8 @@ MISTAKES = {
     "no probe": ('probe = ["192.0.2.1", "far.example"]\n', "", (3, 1), "neither probe nor peer nor probe_listen"),
     "empty probe": ('["192.0.2.1", "far.example"]', "[]", (7, 9), "a list of 1 to 16 addresses"),
     "probe that is none": ('"far.example"', '"far example"', (7, 9), "a list of 1 to 16 addresses"),
+    "probe whose name nobody can look up": ('"far.example"', '"far..example"', (7, 9), "a list of 1 to 16 addresses"),
+    "peer with an endless label": ('"[2001:db8::1]:7411"', f'"{"a" * 64}:7411"', (14, 8), "HOST:PORT of a far operator"),
     "peer without a port": ('"[2001:db8::1]:7411"', '"far.example"', (14, 8), "HOST:PORT of a far operator"),
     "peer without brackets": ('"[2001:db8::1]:7411"', '"2001:db8::1:7411"', (14, 8), "HOST:PORT of a far operator"),
     "listening at a name": ("probe_listen = 7411", 'probe_listen = "far.example:1"', (15, 16), "ADDRESS:PORT"),

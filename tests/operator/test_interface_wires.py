@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 from tests.operator.interface_world import CONFIG, NOTICED_S, TROUBLES, configure, measured, trouble
 from tests.operator.live_world import until, world_in
 from tests.operator.test_rights import NOBODY, interpreter
-from tests.operator.wires import missing, wires
+from tests.operator.wires import missing, run, wires
 
 __all__ = ["interpreter"]
 
@@ -146,6 +146,18 @@ def test_a_default_route_is_there_while_its_line_is_up_and_after_a_killed_operat
         until(lambda: ours(made.near) == [one], lambda: (ours(made.near), again.log))
         assert again.end() == 0
         assert ours(made.near) == []
+
+
+def test_a_metric_that_another_route_has_is_told(tmp_path):
+    """The kernel takes one default route of a metric: that of a DHCP client, say, or of another line."""
+    with wires() as made, world_in(tmp_path, made.prefix_near()) as world:
+        one, two = made.add("one"), made.add("two")
+        run("ip", "-n", made.near, "route", "add", "default", "via", "10.2.1.2", "dev", "two", "metric", "10")
+        near = world.start(configure(tmp_path, [one], "route = true"))
+        words = "the default route over one cannot be changed: another route has metric 10; give the line another metric"
+        until(lambda: near.lines().get("one", {}).get("route_failure") == words, lambda: (near.lines(), near.log))
+        assert ours(made.near) == []
+        assert two.name in subprocess.check_output(["ip", "-n", made.near, "route"], text=True)
 
 
 def test_without_rights_the_cause_is_said_and_the_operator_stays_up(nobody_folder, interpreter):

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from farlink.errors import ArgumentError, JournalError, OperatorError, OutputError
+from farlink.operator.alerts import Raised
 from farlink.operator.backend import StandIn
 from farlink.operator.config import Bundle, Line, Secrets
 from farlink.operator.journal import Journal, Transition, flat
@@ -302,6 +303,22 @@ def test_what_has_waited_is_written_a_little_at_a_time(disk, monkeypatch):
     recorder.retry(30.0)
     assert [one.cause for one in disk.history().transitions] == [f"{attempt}" for attempt in range(51)]
     assert (told[1:], recorder.refusal) == ([""], "")
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["at once", "after a full disk"])
+def test_what_no_journal_takes_keeps_nothing_else_out_of_it(disk, is_full):
+    """A time before 1970, say, of a clock that was set back: no space that is freed makes the journal take it."""
+    told: list[str] = []
+    recorder = Recorder(disk, told.append)
+    recorder.begin(["a"])
+    disk.is_full = is_full
+    recorder.raised(Raised("bundle-down", None, "critical", "", -115.0))
+    recorder.state(action("failed", cause="BUSY"))
+    disk.is_full = False
+    recorder.retry(60.0)
+    assert states(disk) == [(1, "a", "failed")]
+    assert (recorder.waiting, recorder.left_out, recorder.refusal) == (0, 1, "")
+    assert told == (["journal: database or disk is full", ""] if is_full else [])
 
 
 def test_a_connection_whose_beginning_had_to_be_left_out_begins_later(disk, monkeypatch):

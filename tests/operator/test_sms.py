@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink.errors import ArgumentError
+from farlink.errors import ArgumentError, OutputError
 from farlink.operator.at import Dialogue, State, load, pdu
 from farlink.operator.at import events as ev
 from farlink.operator.bank.config import config_of
 from farlink.operator.bank.exchange import Exchange
+from farlink.operator.lines.port import Port
+from farlink.operator.lines.sms import send_sms
 
 NUMBERS = st.from_regex(r"\+?[0-9]{2,20}", fullmatch=True)
 TEXTS = st.text(st.sampled_from(sorted(pdu._CODES)), min_size=1, max_size=160)
@@ -111,3 +116,27 @@ def test_a_modem_that_falls_silent_behind_its_prompt_gets_an_escape():
     assert talk.dialogue.poll_output().endswith(b"\x1a")
     assert talk.dialogue.feed(b"", talk.now + 100) == [ev.SmsSent(False, "time limit")]
     assert talk.dialogue.poll_output() == b"\x1b"
+
+
+class NoJournal:
+    """Pins of a journal that cannot be read."""
+
+    def may_try(self, line: str) -> bool:
+        raise OutputError(f"journal: {line}", "free some space")
+
+
+def test_a_port_is_not_left_open_if_the_journal_cannot_be_read():
+    ours, theirs = os.openpty()
+    path = os.ttyname(theirs)
+    os.close(theirs)
+    sent = {"number": "12", "text": "a", "limit_s": 5.0}
+
+    async def main() -> None:
+        for _ in range(2):
+            with pytest.raises(OutputError, match="journal: standby"):
+                await send_sms("standby", path, load("sim7600"), pins=NoJournal(), pin="1234", **sent)
+        port = await Port.open(path, 9600, lambda: None)
+        await port.close()
+
+    asyncio.run(main())
+    os.close(ours)

@@ -15,7 +15,9 @@ from farlink.operator.alerts.outbox import Outbox
 from farlink.operator.at import load
 from farlink.operator.config import Bundle, Line, Secrets
 from farlink.operator.config.alerts import AlertRules, Standby
+from farlink.operator.journal import AlertRow
 from farlink.operator.live import standby as standby_module
+from farlink.operator.live.alerting import _restored as restored
 from farlink.operator.live.standby import StandbyLine
 from tests.operator.virtual_time import Clocks, loop_with
 
@@ -107,6 +109,58 @@ def test_what_was_told_is_told_to_be_over(monkeypatch):
     assert world.texts()[1:] == ["cleared: bundle-down"]
 
 
+def sending(world: World) -> bool:
+    return world.line.is_busy and not world.line.outbox.messages("standby")
+
+
+@pytest.mark.parametrize("why", ["", "the modem answers +CMS ERROR: 331"], ids=["sent", "refused"])
+def test_what_is_over_while_it_is_told_is_told_to_be_over(monkeypatch, why):
+    async def act(world: World) -> None:
+        world.put("raised", "bundle-down")
+        while not sending(world):
+            await world.wait(1)
+        world.why = why
+        world.put("cleared", "bundle-down")
+        await world.wait(10)
+        world.why = ""
+        await world.wait(1000)
+        world.put("raised", "journal")
+        await world.wait(1000)
+        assert world.line.status()["waiting"] == 0
+
+    world = World(monkeypatch)
+    world.run(act)
+    assert world.texts() == (["journal"] if why else ["bundle-down", "cleared: bundle-down", "journal"])
+
+
+def test_what_a_url_is_told_while_a_short_message_goes_out_costs_no_second_one(monkeypatch):
+    async def act(world: World) -> None:
+        world.put("raised", "bundle-down")
+        while not sending(world):
+            await world.wait(1)
+        world.put("cleared", "bundle-down")
+        world.line.delivered(world.others.take("office", time.monotonic()))
+        await world.wait(3600)
+        assert "bundle-down" not in world.line.dump()
+
+    world = World(monkeypatch, urls=("office",))
+    world.run(act)
+    assert world.texts() == ["bundle-down"]
+
+
+def test_an_alert_of_an_earlier_operator_is_told_whatever_the_clock_shows(monkeypatch):
+    """A machine without a battery for its clock shows 1970 after a power cut."""
+
+    async def act(world: World) -> None:
+        world.put("raised", "bundle-down")
+        world.raised = [restored(AlertRow("bundle-down", None, "critical", time.time() + 1e9, ""))]
+        await world.wait(700)
+
+    world = World(monkeypatch)
+    world.run(act)
+    assert world.texts() == ["bundle-down"]
+
+
 def test_what_a_url_was_told_costs_nothing(monkeypatch):
     async def act(world: World) -> None:
         await down_for_long(world)
@@ -193,7 +247,32 @@ def test_a_restart_forgets_neither_what_is_to_be_told_nor_what_was(monkeypatch):
     assert world.texts() == ["bundle-down", "cleared: bundle-down"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"told": 5}', '{"waiting": 5, "told": [5]}', "[" * 9999])
+@pytest.mark.parametrize("clock_s", [0.0, -1e8], ids=["", "clock set back"])
+def test_a_restart_forgets_no_use_of_the_line(monkeypatch, clock_s):
+    """Of an operator that is started again and again each start may cost money."""
+
+    async def act(world: World) -> None:
+        for _ in range(5):
+            world.put("raised", "bundle-down")
+            await world.wait(700)
+            world.put("cleared", "bundle-down")
+            world.clocks.set_wall(clock_s)
+            kept, world.line = world.line.dump(), world.made()
+            world.line.load(kept)
+        assert world.line.status()["used_today"] == 2
+        await world.wait(86_400)
+        world.put("raised", "journal")
+        await world.wait(700)
+
+    world = World(monkeypatch, most_per_day=2)
+    world.run(act)
+    assert len(world.sent) >= 3
+    assert all(len([0 for other, _ in world.sent if at <= other < at + 86_400]) <= 2 for at, _ in world.sent)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"told": 5}', '{"waiting": 5, "told": [5]}', '{"used_unix_s": ["x"]}', "[" * 9999]
+)
 def test_nonsense_that_was_kept_is_left_out(monkeypatch, text):
     line = World(monkeypatch).line
     line.load(text)

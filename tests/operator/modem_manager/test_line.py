@@ -734,6 +734,28 @@ def test_a_bearer_without_an_answer_is_no_link(service, monkeypatch):
     assert world.causes("dial-failed")[0].startswith("nothing gets through: ")
 
 
+@pytest.mark.usefixtures("quick")
+def test_each_call_goes_on_with_the_budget_of_probes_that_the_last_one_has_left(service):
+    port = free_port()
+
+    async def act(world: World):
+        await world.control.behave(bearer={"Interface": ["s", "lo"]})
+        far = InterfaceLine("far", InterfaceSettings("lo", probe_listen=f"127.0.0.1:{port}"), 0, lambda _: None)
+        running = asyncio.create_task(far.run())
+        await world.connect()
+        world.first = world.line.observed()["probe_bytes_today"]
+        world.line.hang_up()
+        await world.until(lambda: world.line.is_idle)
+        await world.connect(2)
+        world.second = world.line.observed()["probe_bytes_today"]
+        running.cancel()
+
+    settings = InterfaceSettings("", peer=f"127.0.0.1:{port}", noticed_s=0.5, probe_bytes_per_day=10**9)
+    world = play(service, act, probes=settings)
+
+    assert 0 < world.first < world.second
+
+
 def free_port() -> int:
     """A UDP port of the loopback address that nobody has."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:

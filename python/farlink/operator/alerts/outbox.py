@@ -104,6 +104,10 @@ class Outbox:
         """What waits for a route and is not being sent."""
         return list(self._routes[name].waiting)
 
+    def is_sending(self, name: str, key: str) -> bool:
+        """Whether a message about an alert is on its way."""
+        return any(one.key == key for one in self._routes[name].sending)
+
     def hurry(self, now: float) -> None:
         """Something is up again: routes that pause try now."""
         for route in self._routes.values():

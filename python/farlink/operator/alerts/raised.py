@@ -39,8 +39,8 @@ class Raised:
     cause: str
     since_unix_s: float
     number: int = 0
-    # On the clock of `observe`; None of an alert that an earlier operator has raised.
-    first_at: float | None = None
+    # On the clock of `observe`, which may go on from below 0: when its cause began.
+    first_at: float = 0.0
     told_at: float = 0.0
     gone_at: float | None = None
 
@@ -181,7 +181,8 @@ class Alerts:
         if cause.is_damped and now - first_at < self._after_s:
             return []
         del self._first_at[key]
-        since_s = unix_s - (now - first_at)
+        # A clock that was set back meanwhile may show less than has passed.
+        since_s = max(0.0, unix_s - (now - first_at))
         raised = Raised(cause.name, key[1], cause.severity, words, since_s, first_at=first_at, told_at=now)
         self._raised[key] = raised
         return [Change("raised", raised)]

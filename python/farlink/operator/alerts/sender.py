@@ -86,6 +86,8 @@ class Sender:
         """End the process; the next message starts another one."""
         process, self._process = self._process, None
         reading, self._reading = self._reading, None
+        # Now: what is asked from here on goes to another process.
+        self._refuse()
         if process is not None:
             with suppress(ProcessLookupError):
                 process.kill()
@@ -93,7 +95,6 @@ class Sender:
         if reading is not None:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-        self._refuse()
 
     async def _running(self) -> asyncio.subprocess.Process:
         async with self._starting:

@@ -49,6 +49,18 @@ def unpacked(content: bytes, length: int) -> str:
     return "".join(_ALPHABET[(number >> (7 * at)) & 0x7F] for at in range(length))
 
 
+def is_telephone(number: str) -> bool:
+    """Whether a short message can go to a number.
+
+    Examples
+    --------
+    >>> is_telephone("+46708251358"), is_telephone("*99#"), is_telephone(21 * "1")
+    (True, False, False)
+    """
+    digits = number.removeprefix("+")
+    return digits.isascii() and digits.isdigit() and 2 <= len(digits) <= 20
+
+
 def submitted(number: str, text: str) -> tuple[str, int]:
     """An SMS-SUBMIT in hexadecimal, through the SIM's own service centre, and its length in octets, as ``+CMGS`` wants it.
 
@@ -62,12 +74,11 @@ def submitted(number: str, text: str) -> tuple[str, int]:
     >>> submitted("+46708251358", "hellohello")
     ('0001000B916407281553F800000AE8329BFD4697D9EC37', 22)
     """
-    digits = number.removeprefix("+")
-    if not (digits.isascii() and digits.isdigit() and 2 <= len(digits) <= 20):
+    if not is_telephone(number):
         raise ArgumentError(f"{number!r} is no number of a telephone", "give 2 to 20 digits, which may begin with +")
     if len(text) > MOST_CHARACTERS:
         raise ArgumentError(f"a short message of {len(text)} letters", f"give at most {MOST_CHARACTERS}")
-    kind = _INTERNATIONAL if number.startswith("+") else _UNKNOWN
+    digits, kind = number.removeprefix("+"), _INTERNATIONAL if number.startswith("+") else _UNKNOWN
     head = bytes((_SUBMIT, 0, len(digits), kind)) + _swapped(digits) + bytes((0, 0, len(text)))
     content = head + packed(text)
     return f"00{content.hex().upper()}", len(content)

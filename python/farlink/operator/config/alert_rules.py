@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink.errors import OperatorError
+from farlink.operator.at import pdu
 from farlink.operator.config.alerts import STANDBY, AlertRules, Standby
 from farlink.operator.config.broken import Broken
 from farlink.operator.config.kinds.at import At, profile_of
@@ -90,6 +91,6 @@ def _of_modem(standby: Standby, folder: Path) -> Iterator[Broken]:
     if standby.way == "sms" and not profile.sends_sms:
         message = f"alerts.standby.profile: a {profile.title} sends no short messages"
         yield Broken((*_WHERE, "profile"), message, 'give way = "call", or a profile with sends_sms = true')
-    if standby.way == "sms" and set(standby.number.removeprefix("+")) - set("0123456789"):
+    if standby.way == "sms" and not pdu.is_telephone(standby.number):
         message = f"alerts.standby.number: {standby.number} is no number of a telephone"
-        yield Broken((*_WHERE, "number"), message, "give digits, which may begin with +")
+        yield Broken((*_WHERE, "number"), message, "give 2 to 20 digits, which may begin with +")

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from farlink.operator.alerts import SEVERITIES
 from farlink.operator.tables import Key, name_of, number, text
-
-SEVERITIES = ("info", "warning", "critical")
 
 STANDBY = "standby"
 """What the stand-by line is called in messages, in the journal, and where its PIN stands."""

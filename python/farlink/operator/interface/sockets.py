@@ -178,7 +178,11 @@ async def resolved(host: str, port: int, versions: Collection[int]) -> tuple[str
     try:
         return str(ipaddress.ip_address(host)), port
     except ValueError:
+        pass
+    try:
         found: list[Any] = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+    except UnicodeError as error:
+        raise OSError("is no name of a host") from error
     addresses = [str(one[4][0]).partition("%")[0] for one in found]
     for address in addresses:
         if ipaddress.ip_address(address).version in versions:

@@ -80,12 +80,12 @@ class Watch:
         self._send(netlink.get_link(index, 0))
 
     async def change_route(self, route: Route, *, is_new: bool) -> None:
-        """Add a default route, or take it away. One that is there, or gone, is no error.
+        """Add a default route, or take it away. One that is gone is no error.
 
         Raises
         ------
         OSError
-            If that is refused, or nobody answers.
+            If that is refused, or nobody answers. `FileExistsError` if another route has its metric.
         """
         self._sequence += 1
         sequence = self._sequence
@@ -97,7 +97,7 @@ class Watch:
         finally:
             self._waiting.pop(sequence, None)
         # ESRCH: there is no such route; ENODEV: its interface is gone, and the route with it.
-        if number not in (0, *((errno.EEXIST,) if is_new else (errno.ESRCH, errno.ENODEV))):
+        if number not in (0, *(() if is_new else (errno.ESRCH, errno.ENODEV))):
             raise OSError(number, os.strerror(number))
 
     def _send(self, data: bytes) -> None:

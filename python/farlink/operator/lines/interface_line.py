@@ -60,6 +60,8 @@ class InterfaceLine:
         Of its default route.
     report
         Gets what is observed. It may give orders at once.
+    pace
+        Has counted what earlier probes of the day have cost; None begins a new one.
     watch, prober
         Make what follows the interfaces, and what probes.
     """
@@ -71,6 +73,7 @@ class InterfaceLine:
         metric: int,
         report: Callable[[Report], None],
         *,
+        pace: Pace | None = None,
         watch: Callable[[Callable[[], None], bool], Watch] = Watch,
         prober: Callable[[InterfaceSettings, Evidence, Pace, Callable[[], None]], Prober] = Prober,
     ) -> None:
@@ -78,7 +81,7 @@ class InterfaceLine:
         self._settings, self._metric, self._tell = settings, metric, report
         self._wake = asyncio.Event()
         self._watch = watch(self._wake.set, settings.route)
-        self._evidence, self._pace = Evidence(), Pace(settings)
+        self._evidence, self._pace = Evidence(), pace or Pace(settings)
         self._prober = prober(settings, self._evidence, self._pace, self._wake.set)
         self._phase, self._call, self._began_s = _Phase.IDLE, 0, 0.0
         self._is_gone = False
@@ -369,9 +372,8 @@ class InterfaceLine:
             try:
                 await self._watch.change_route(route, is_new=is_new)
             except (OSError, TimeoutError) as error:
-                words = (getattr(error, "strerror", "") or "no answer").lower()
-                remedy = "; give the operator CAP_NET_ADMIN" if isinstance(error, PermissionError) else ""
-                self._route_failure = f"the default route over {self._settings.interface} cannot be changed: {words}{remedy}"
+                words = _refusal(error, route.metric)
+                self._route_failure = f"the default route over {self._settings.interface} cannot be changed: {words}"
                 self._route_after_s = now_s + _ROUTE_RETRY_S
                 self._note(self._route_failure)
                 return
@@ -394,3 +396,11 @@ class InterfaceLine:
     def _report(self, event: str, *, call: int | None = None, cause: str = "") -> None:
         bytes_in, bytes_out = self._carried()
         self._tell(Report(self.name, event, call=call, cause=cause, bytes_in=bytes_in, bytes_out=bytes_out))
+
+
+def _refusal(error: OSError, metric: int) -> str:
+    """Why a route of this metric cannot be changed, and what helps."""
+    if isinstance(error, FileExistsError):
+        return f"another route has metric {metric}; give the line another metric"
+    remedy = "; give the operator CAP_NET_ADMIN" if isinstance(error, PermissionError) else ""
+    return (error.strerror or "no answer").lower() + remedy

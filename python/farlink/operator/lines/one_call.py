@@ -67,10 +67,15 @@ async def call(
             await asyncio.wait({up, failure, moving}, timeout=set_up_limit_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             up.cancel()
+        if moving.done():
+            moving.result()  # a fault of this program
         if not link_is_up.is_set():
             return str(failure.result()) if failure.done() else f"no link within {set_up_limit_s:g} s"
         working = asyncio.create_task(_awaited(meanwhile))
         await asyncio.wait({working, failure, moving}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (working, moving):
+            if task.done():
+                task.result()
         return str(failure.result()) if failure.done() and not working.done() else ""
     finally:
         if working is not None:

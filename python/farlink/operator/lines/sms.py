@@ -47,6 +47,7 @@ async def send_sms(
         Empty if the network has it, else why not.
     """
     wake = asyncio.Event()
+    may_try = pin is not None and pins.may_try(name)
     try:
         content, length = pdu.submitted(number, text)
         opened = await Port.open(port, profile.speed_bps, wake.set)
@@ -54,7 +55,6 @@ async def send_sms(
         return error.message
     except OSError as error:
         return f"{port}: {(error.strerror or str(error)).lower()}"
-    may_try = pin is not None and pins.may_try(name)
     dialogue = Dialogue(profile, pin=pin, is_pin_spent=not may_try)
     try:
         async with asyncio.timeout(limit_s):

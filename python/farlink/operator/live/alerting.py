@@ -211,7 +211,11 @@ def standby_of(bundle: Bundle, secrets: Secrets, pins: Pins, folder: Path) -> St
 
 
 def _restored(row: AlertRow) -> Raised:
-    return Raised(row.alert, row.line, row.severity, row.cause, row.raised_s, number=row.number, told_at=time.monotonic())
+    # The time of day may be wrong, and be set right later: at least the time from now on counts.
+    now, for_s = time.monotonic(), max(0.0, time.time() - row.raised_s)
+    severity = row.severity if row.severity in SEVERITIES else "critical"  # of a newer version
+    since_s, number = row.raised_s, row.number
+    return Raised(row.alert, row.line, severity, row.cause, since_s, number=number, first_at=now - for_s, told_at=now)
 
 
 def _free_bytes(bundle: Bundle) -> float | None:

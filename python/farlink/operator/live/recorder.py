@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from farlink.errors import FarlinkError
+from farlink.errors import FarlinkError, JournalError
 from farlink.operator.alerts import Raised
 from farlink.operator.journal import AlertRow, Journal, Transition
 from farlink.operator.journal.sign_of_life import Life
@@ -71,7 +71,7 @@ class Recorder:
     Attributes
     ----------
     left_out
-        Transitions that are lost, as the journal could not be written for too long.
+        Transitions that are lost, as the journal could not be written for too long, or takes no such time or state.
     """
 
     def __init__(self, journal: Journal, failed: Callable[[str], None]) -> None:
@@ -239,7 +239,7 @@ class Recorder:
         until = time.monotonic() + within_s
         try:
             while self._waiting:
-                self._waiting[0]()
+                self._write_now(self._waiting[0])
                 self._waiting.popleft()
                 if time.monotonic() >= until:
                     return
@@ -308,7 +308,7 @@ class Recorder:
         """Write, behind what waits already."""
         if not self._waiting:
             try:
-                write()
+                self._write_now(write)
             except FarlinkError as error:
                 self._refuse(error)
             else:
@@ -317,6 +317,13 @@ class Recorder:
             self._waiting.popleft()
             self.left_out += 1
         self._waiting.append(write)
+
+    def _write_now(self, write: Callable[[], Any]) -> None:
+        try:
+            write()
+        except JournalError:
+            # No space that is freed makes the journal take it, and all else would wait behind it for ever.
+            self.left_out += 1
 
     def _refuse(self, error: FarlinkError) -> None:
         if not self._refusal:

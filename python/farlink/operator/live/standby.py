@@ -59,7 +59,10 @@ class StandbyLine:
         # Alerts that went out by a short message: that they are over goes out by one, too, unless another way has told it.
         # The time is that of the clear.
         self._told: dict[str, float | None] = {}
-        self._used_at: deque[float] = deque()
+        # Alerts that are over while a message about them is sent: what says so, or None if another way has said it.
+        self._over_meanwhile: dict[str, Message | None] = {}
+        # Uses of the last 24 h, by the clock that nobody sets, and by that of the day for the next operator.
+        self._used_at: deque[tuple[float, float]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._call_at, self._call_failures = 0.0, 0
         self.why = ""
@@ -75,6 +78,8 @@ class StandbyLine:
             return
         if message.kind == "cleared" and message.key not in self._told:
             self.outbox.forget(STANDBY, [message.key])
+            if self.outbox.is_sending(STANDBY, message.key):
+                self._over_meanwhile[message.key] = message
             return
         if message.kind == "cleared":
             self._told[message.key] = time.monotonic()
@@ -86,6 +91,8 @@ class StandbyLine:
             self.outbox.forget(STANDBY, [one.key])
             if one.kind == "cleared":
                 self._told.pop(one.key, None)
+                if self.outbox.is_sending(STANDBY, one.key):
+                    self._over_meanwhile[one.key] = None
 
     def look(self, raised: Iterable[Raised], others: Outbox) -> None:
         """Use the line if it is time to.
@@ -100,12 +107,12 @@ class StandbyLine:
         if self.is_busy:
             return
         now = time.monotonic()
-        while self._used_at and now - self._used_at[0] >= _DAY_S:
+        while self._used_at and now - self._used_at[0][0] >= _DAY_S:
             self._used_at.popleft()
         if len(self._used_at) >= self._rules.most_per_day:
             self.why = f"used {len(self._used_at)} times in 24 h, as often as most_per_day says"
             return
-        is_due = any(one.alert in TRIGGERS and _for_s(one, now) >= self._rules.after_s for one in raised)
+        is_due = any(one.alert in TRIGGERS and now - one.first_at >= self._rules.after_s for one in raised)
         if self._rules.way == "sms":
             if any(self._is_worth_it(one, now, others, is_due=is_due) for one in self.outbox.messages(STANDBY)):
                 self._send_what_waits(now)
@@ -149,7 +156,17 @@ class StandbyLine:
             else:
                 self._told.setdefault(one.key, None)
         if not self.why:
-            self._used_at.append(time.monotonic())
+            self._note_use()
+        over, self._over_meanwhile = self._over_meanwhile, {}
+        for key, message in over.items():
+            if message is not None and key in self._told:
+                self.put(message)
+            else:
+                self.outbox.forget(STANDBY, [key])
+                self._told.pop(key, None)
+
+    def _note_use(self) -> None:
+        self._used_at.append((time.monotonic(), round(time.time(), 3)))
 
     async def _call(self, others: Outbox) -> None:
         async def deliver() -> None:
@@ -158,7 +175,7 @@ class StandbyLine:
             while time.monotonic() < until and any(others.waiting(name) for name in others.routes):
                 await asyncio.sleep(_LOOK_S)
 
-        self._used_at.append(time.monotonic())
+        self._note_use()
         try:
             self.why = await self._made(deliver)
         except FarlinkError as error:
@@ -204,20 +221,25 @@ class StandbyLine:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def dump(self) -> str:
-        """What waits and what was told, as text for `load`."""
-        return json.dumps({"waiting": self.outbox.dump(), "told": sorted(self._told)})
+        """What waits, what was told and when the line was used, as text for `load`."""
+        used_unix_s = [unix_s for _, unix_s in self._used_at]
+        return json.dumps({"waiting": self.outbox.dump(), "told": sorted(self._told), "used_unix_s": used_unix_s})
 
     def load(self, text: str) -> None:
-        """Take what an earlier operator had waiting, and has told; nonsense is left out."""
+        """Take what an earlier operator had waiting, has told, and has used the line for; nonsense is left out."""
         try:
             kept = json.loads(text or "{}")
             self.outbox.load(str(kept.get("waiting", "")))
             told = [str(key) for key in kept.get("told", [])]
+            used_unix_s = [float(unix_s) for unix_s in kept.get("used_unix_s", [])]
         except (ValueError, TypeError, AttributeError, RecursionError):
             return
+        now, unix_s = time.monotonic(), time.time()
+        # A clock that was set back shows uses to come: they are of now.
+        self._used_at = deque(sorted((now - max(0.0, unix_s - at), at) for at in used_unix_s))
         waiting = self.outbox.messages(STANDBY) if self.outbox.routes else []
         over = {one.key for one in waiting if one.kind == "cleared"}
-        self._told = {key: time.monotonic() if key in over else None for key in told}
+        self._told = {key: now if key in over else None for key in told}
 
     def status(self) -> dict[str, object]:
         """What is known of it, for `farlink bundle status`."""
@@ -228,8 +250,3 @@ class StandbyLine:
             "waiting": sum(self.outbox.waiting(name) for name in self.outbox.routes),
             "why": self.why,
         }
-
-
-def _for_s(alert: Raised, now: float) -> float:
-    # An alert that an earlier operator has raised has a time of day only.
-    return now - alert.first_at if alert.first_at is not None else time.time() - alert.since_unix_s

@@ -26,7 +26,10 @@ _KEYS = ("probe", "peer", "probe_listen", "probe_interval_s", "noticed_s", "prob
 
 
 def _is_host(value: object) -> bool:
-    return isinstance(value, str) and bool(re.fullmatch(r"[A-Za-z0-9_:.-]{1,253}", value)) and not value.startswith("-")
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_:.-]{1,253}", value) or value.startswith("-"):
+        return False
+    # Labels of a name (RFC 1035, section 2.3.4); the last one may end with a dot.
+    return all(0 < len(label) < 64 for label in value.removesuffix(".").split("."))
 
 
 def _is_peer(value: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from farlink.operator.config.modem_manager import IP_TYPES, MOST_SIGNAL, ModemManagerSettings
+from farlink.operator.interface.pace import Pace
 from farlink.operator.interface.settings import InterfaceSettings
 from farlink.operator.lines.line import Pins, Report
 from farlink.operator.lines.modem_manager import addresses
@@ -110,6 +111,7 @@ class ModemManagerLine:
         self._own: dict[str, Any] = {}
         self._configured: addresses.Set | None = None
         self._probes: Probes | None = None
+        self._pace = Pace(settings.probes or InterfaceSettings(""))
         self._bytes: tuple[int | None, int | None] = (None, None)
         self._tick_at = self._network_at = self._cell_at = 0.0
         self._cell, self._network = "", ""
@@ -545,7 +547,9 @@ class ModemManagerLine:
             return False
         settings = replace(wanted, interface=bearer.interface, gateway=bearer.ipv4.gateway)
         probes = self._probes = Probes(
-            self.name, settings, wanted.metric or 0, wake=self._wake.set, note=lambda text: self._report("note", cause=text)
+            *(self.name, settings, wanted.metric or 0, self._pace),
+            wake=self._wake.set,
+            note=lambda text: self._report("note", cause=text),
         )
         until = time.monotonic() + self._settings.proven_s
         while not (self._hangs_up or probes.is_up):

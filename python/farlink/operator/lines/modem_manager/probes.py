@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from farlink.operator.interface.pace import Pace
 from farlink.operator.interface.settings import InterfaceSettings
 from farlink.operator.lines.interface_line import InterfaceLine
 from farlink.operator.lines.line import Report
@@ -27,6 +28,8 @@ class Probes:
         With the interface of the bearer.
     metric
         Of its default route.
+    pace
+        Of the probes of all calls: a day has one budget.
     wake
         Called when something has changed.
     note
@@ -45,11 +48,12 @@ class Probes:
         name: str,
         settings: InterfaceSettings,
         metric: int,
+        pace: Pace,
         *,
         wake: Callable[[], None],
         note: Callable[[str], None],
     ) -> None:
-        self._line = InterfaceLine(name, settings, metric, self._reported)
+        self._line = InterfaceLine(name, settings, metric, self._reported, pace=pace)
         self._wake, self._note = wake, note
         self.is_up, self.failure = False, ""
         self._task = asyncio.create_task(self._run())
