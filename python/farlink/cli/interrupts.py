@@ -8,13 +8,14 @@ import threading
 from types import FrameType
 
 # An import that is interrupted leaves half a module; the extension cannot bear that while it asks for NumPy. A temporary file
-# that is interrupted while it is made is left behind, as nobody knows its name yet.
-_NOT_WITHIN = ("<frozen importlib", f"{os.sep}numpy{os.sep}", f"{os.sep}tempfile.py")
+# that is interrupted while it is made is left behind, as nobody knows its name yet. Rich cannot end a progress bar that has
+# begun in part.
+_NOT_WITHIN = ("<frozen importlib", f"{os.sep}numpy{os.sep}", f"{os.sep}tempfile.py", f"{os.sep}rich{os.sep}live.py")
 _AGAIN_S = 0.005
 
 
 def handler(number: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt`, or do so a little later, once the import at hand is over.
+    """Raise `KeyboardInterrupt`, or do so a little later, once what must not be interrupted is over.
 
     Parameters
     ----------
