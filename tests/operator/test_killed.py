@@ -49,7 +49,7 @@ def test_a_killed_operator_has_charged_its_calls_and_its_connections_end(tmp_pat
         dialled = next(one for one in near.history.transitions if one.state == "connecting")
         assert (end.cause, end.connection, end.time_s) == (CAUSE, 1, first.end_s)
         assert dialled.monotonic_s + airtime_s <= end.monotonic_s <= killed_s
-        assert near.lines()["near-1"]["airtime_s_today"] >= airtime_s
+        assert near.lines()["near-1"]["airtime_s_today"] >= airtime_s - 1e-6  # rounded in the file
         # Once: a start that finds all in order adds nothing.
         assert near.end() == 0
         near = made.start(config)

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -181,20 +181,28 @@ def test_tries_are_limited_and_no_secret_is_told(farlink_web, dashboard):
     assert "address already in use" in done.stderr
 
 
+@contextlib.contextmanager
+def hangups(action: signal.Handlers) -> Iterator[None]:
+    """What SIGHUP does to programs that are started meanwhile."""
+    before = signal.signal(signal.SIGHUP, action)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @needs_nicegui
 def test_the_end_of_a_terminal_ends_the_dashboard_with_its_bank(tmp_path):
     """SIGHUP is what a terminal that is closed sends, and what `nohup` ignores."""
     write_bundle(tmp_path)
-    made = Dashboard(tmp_path, "old.toml")
+    with hangups(signal.SIG_DFL):  # the tests themselves may run under `nohup`
+        made = Dashboard(tmp_path, "old.toml")
     assert asked(made, "/farlink.css")[0] == 200
     made.process.send_signal(signal.SIGHUP)
     assert made.process.wait(60) == 0, made.log
     made.end()
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
+    with hangups(signal.SIG_IGN):
         made = Dashboard(tmp_path, "old.toml")
-    finally:
-        signal.signal(signal.SIGHUP, before)
     assert asked(made, "/farlink.css")[0] == 200
     made.process.send_signal(signal.SIGHUP)
     assert asked(made, "/farlink.css")[0] == 200
