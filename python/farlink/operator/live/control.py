@@ -58,12 +58,7 @@ class Server:
             if self._path.exists() and not stat.S_ISSOCK(self._path.lstat().st_mode):
                 raise OutputError(f"{self._path} is no socket", "move it away: the operator listens there")
             self._path.unlink(missing_ok=True)
-            before = os.umask(0o177)
-            try:
-                with short_name(self._path) as name:
-                    listener.bind(name)
-            finally:
-                os.umask(before)
+            bind_privately(listener, self._path)
         except OSError as error:
             listener.close()
             message = f"cannot listen at {self._path}: {error.strerror}"
@@ -165,6 +160,22 @@ def _answer_in(said: bytes, bundle: str) -> dict[str, Any]:
             return answer
     message = f"the operator of bundle {bundle} answers what this farlink does not understand"
     raise UnreachableError(message, "use the farlink of the operator")
+
+
+def bind_privately(listener: socket.socket, path: Path) -> None:
+    """Bind a Unix socket to a path that belongs to this user alone (mode 0600), from its first moment on.
+
+    Raises
+    ------
+    OSError
+        If that cannot be done.
+    """
+    before = os.umask(0o177)
+    try:
+        with short_name(path) as name:
+            listener.bind(name)
+    finally:
+        os.umask(before)
 
 
 @contextmanager

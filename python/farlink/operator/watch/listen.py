@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 import stat
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from farlink.errors import ArgumentError, OperatorError
-from farlink.operator.live.control import short_name
+from farlink.operator.live.control import bind_privately, short_name
 from farlink.untrusted import printable
 
 _BACKLOG = 64
@@ -159,12 +158,7 @@ def _at_path(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         _remove_left_over(path)
-        before = os.umask(0o177)
-        try:
-            with short_name(path) as name:
-                listener.bind(name)
-        finally:
-            os.umask(before)
+        bind_privately(listener, path)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
