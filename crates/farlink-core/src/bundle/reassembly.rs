@@ -172,6 +172,15 @@ impl<D: Payload> Reassembler<D> {
         self.note_wait(now);
     }
 
+    /// The bundle begins anew, with the number 0, since all members left it. What was held is dropped, and what was missing is lost.
+    pub fn restart(&mut self) {
+        self.counts.useless += self.held.len() as u64;
+        self.counts.missing += self.highest.saturating_sub(self.expected).saturating_sub(self.held.len() as u64);
+        self.held.clear();
+        (self.expected, self.passed, self.highest, self.waiting_since) = (0, 0, 0, None);
+        self.members.iter_mut().for_each(|member| member.behind_last = None);
+    }
+
     /// When [`on_timeout`](Reassembler::on_timeout) is due.
     pub fn deadline(&self) -> Option<Time> {
         Some(self.waiting_since? + self.patience?)

@@ -3,7 +3,7 @@
 use super::super::arq::LinkArq;
 use super::super::line_config::LineConfig;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, OnDrop, Peer, ReceiverRule};
+use super::{BundleConfig, Confirmation, Cut, Header, OnDrop, Peer, ReceiverRule};
 use crate::ConfigError;
 use crate::units::{Count, OrNever};
 
@@ -108,11 +108,16 @@ impl BundleConfig {
                 "remove reorder_timeout_s, or use receiver = \"rfc1990\"",
             ));
         }
-        if (is_linux || self.receiver_rule() == ReceiverRule::Linux) && self.what_on_drop() == OnDrop::Requeue {
+        if is_linux && self.what_on_drop() == OnDrop::Requeue {
+            let remedy = "use on_drop = \"lose\" or \"duplicate-acks\", or another scheduler";
+            return Err(ConfigError::new("on_drop", "Linux sends nothing again", remedy));
+        }
+        let is_resent = self.confirmation() == Some(Confirmation::Acknowledged);
+        if is_resent && self.receiver_rule() == ReceiverRule::Linux {
             return Err(ConfigError::new(
                 "on_drop",
-                "Linux sends nothing again and its receiver does not wait for it",
-                "use on_drop = \"lose\" or \"duplicate-acks\", or another scheduler and receiver",
+                "the receiver of Linux does not wait for fragments that are sent again under their old numbers",
+                "give peer = \"linux\", or use on_drop = \"lose\" or \"duplicate-acks\"",
             ));
         }
         if !is_linux {

@@ -70,14 +70,14 @@ pub struct BundleConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallsConfig>,
     /// What happens to the packets that a line held when its call drops. Defaults to `requeue` where both ends can do it, and to
-    /// `lose` with `header = "none"` or with the scheduler or the receiver of Linux.
+    /// `lose` with `header = "none"`, with the scheduler of Linux, or with its receiver unless `peer` is not farlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_drop: Option<OnDrop>,
-    /// The implementation at the other end, which decides how `on_drop = "requeue"` numbers what it sends again.
+    /// The implementation at the other end, which decides what `on_drop = "requeue"` sends again, and under which numbers.
     #[serde(default, skip_serializing_if = "Peer::is_farlink")]
     pub peer: Peer,
-    /// The rule by which the receiver declares a missing fragment lost. Defaults to `linux` with `scheduler = "linux"`, otherwise
-    /// to `rfc1990`.
+    /// The rule by which the receiver declares a missing fragment lost. Defaults to `linux` with `scheduler = "linux"` or
+    /// `peer = "linux"`, otherwise to `rfc1990`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverRule>,
     /// Longest time that the receiver waits for a missing fragment while later ones wait behind it, in seconds. With `"never"`,
@@ -177,23 +177,39 @@ pub enum OnDrop {
     /// without a timeout (Zaghloul, chapters 6 and 8). For this the end of the bundle reads the acknowledgements that pass. SACK
     /// and RACK ignore duplicates that report nothing new (RFC 6675, section 2).
     DuplicateAcks,
-    /// Those that have not arrived are sent again over other lines, before the packets in the queue. The sender is assumed to
-    /// know which have arrived, which is the best that any scheme can do. `peer` decides whether they keep their numbers.
+    /// Those that are not known to have left the line are sent again over other lines, before the packets in the queue. `peer`
+    /// decides what is known of them, and whether they keep their numbers.
     Requeue,
+}
+
+/// What tells the sender that it need not send a fragment again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// The peer's acknowledgement.
+    Acknowledged,
+    /// The report of the line's driver that it has sent the fragment.
+    Sent,
 }
 
 /// The implementation at the other end of a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
-    /// farlink, whose receiver expects retransmissions: a fragment keeps its number when it is sent again, and the receiver
-    /// declares one lost only by `reorder_timeout_s` and `reorder_fragments`.
+    /// farlink, whose receiver acknowledges each fragment over the way back of the line that brought it, and expects
+    /// retransmissions: what is not acknowledged when a line goes down, or in twice the usual time, is sent again under its old
+    /// number, and the receiver declares a fragment lost only by `reorder_timeout_s` and `reorder_fragments`. Without sequence
+    /// numbers nothing is acknowledged, and the sender knows as much as with `rfc1990`.
     #[default]
     Farlink,
-    /// A receiver by RFC 1990, section 4.1, which requires that numbers rise on each line: packets that are sent again get new
-    /// numbers. The sender then sends an empty fragment over each line that is up, so that the receiver learns at once that the
-    /// old numbers are lost; a line that is connected again begins with one as well.
+    /// A receiver by RFC 1990, which acknowledges nothing. What the near end had not sent when the line went down is sent again:
+    /// what was in its serial port, or without `modem_bytes` in the modem. What the modem held, and what was in flight, is lost.
+    /// Numbers rise on each line (section 4.1), so packets that are sent again get new ones. After each drop the sender sends an
+    /// empty fragment over each line that is up, so that the receiver learns at once that the old numbers are lost; a line that is
+    /// connected again begins with one as well.
     Rfc1990,
+    /// As `rfc1990`, but for Linux, which ignores empty fragments: instead of one the sender sends the first byte of a packet that
+    /// never ends. `receiver` is then `linux` by default.
+    Linux,
 }
 
 impl Peer {
@@ -327,15 +343,23 @@ impl BundleConfig {
     #[must_use]
     pub fn what_on_drop(&self) -> OnDrop {
         let is_numbered = self.header != Header::None;
-        let is_of_linux = self.scheduler == Scheduler::Linux || self.receiver_rule() == ReceiverRule::Linux;
-        let can_requeue = self.calls.is_some() && is_numbered && !is_of_linux;
+        let is_for_linux = self.receiver_rule() == ReceiverRule::Linux && self.peer == Peer::Farlink;
+        let can_requeue = self.calls.is_some() && is_numbered && self.scheduler != Scheduler::Linux && !is_for_linux;
         self.on_drop.unwrap_or(if can_requeue { OnDrop::Requeue } else { OnDrop::Lose })
+    }
+
+    /// What tells the sender that it need not send a fragment again; `None` if it sends nothing again.
+    #[must_use]
+    pub fn confirmation(&self) -> Option<Confirmation> {
+        let is_acknowledged = self.header != Header::None && self.peer == Peer::Farlink;
+        let confirmation = if is_acknowledged { Confirmation::Acknowledged } else { Confirmation::Sent };
+        (self.what_on_drop() == OnDrop::Requeue).then_some(confirmation)
     }
 
     /// The rule by which the receiver declares a missing fragment lost.
     pub(super) fn receiver_rule(&self) -> ReceiverRule {
-        let of_scheduler = if self.scheduler == Scheduler::Linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 };
-        self.receiver.unwrap_or(of_scheduler)
+        let is_linux = self.scheduler == Scheduler::Linux || self.peer == Peer::Linux;
+        self.receiver.unwrap_or(if is_linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 })
     }
 
     /// Room in the buffer of a serial port, with the default.

@@ -82,8 +82,22 @@ impl<D: Payload> Receiver<D> {
         self.attached[line] = is_up.then_some(NOTHING);
     }
 
-    /// A fragment arrived over a line.
+    /// The bundle begins anew, with the number 0, since all lines were detached. What was held is dropped.
+    pub fn restart(&mut self) {
+        self.counts.useless += self.held.len() as u64;
+        let expected = (self.highest - self.next).max(0) as u64;
+        self.counts.missing += expected.saturating_sub(self.held.len() as u64);
+        self.held.clear();
+        (self.next, self.passed, self.highest) = (0, NOTHING, 0);
+        self.attached.iter_mut().flatten().for_each(|last| *last = NOTHING);
+    }
+
+    /// A fragment arrived over a line. One without content is thrown away before its number is read.
     pub fn on_fragment(&mut self, line: usize, fragment: Fragment<D>) {
+        if fragment.payload.is_empty() {
+            self.counts.useless += 1;
+            return;
+        }
         let expected = (self.passed + 1) as u64;
         let Some(count) = self.numbering.count_near(expected, fragment.number).map(|count| count as i64) else {
             self.counts.late += 1;
