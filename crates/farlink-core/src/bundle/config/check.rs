@@ -42,15 +42,21 @@ impl BundleConfig {
                 "use header = \"long\" or \"short\"",
             ));
         }
-        if self.min_fragment_bytes > self.mrru_bytes {
+        for (key, mrru) in [("mrru_bytes", Some(self.mrru_bytes)), ("return.mrru_bytes", self.back.mrru_bytes)] {
+            let Some(mrru) = mrru.filter(|&mrru| self.min_fragment_bytes > mrru) else { continue };
+            let (mrru, least) = (mrru.get(), self.min_fragment_bytes.get());
+            let what = format!("no packet of up to {key} = {mrru} has a fragment of {least}");
+            return Err(ConfigError::new("min_fragment_bytes", what, format!("give at most {key}")));
+        }
+        let own = self.back.header.filter(|&header| (header == Header::None) != (self.header == Header::None));
+        if let Some(header) = own {
+            let [of_return, of_bundle] = [header, self.header].map(Header::name);
             return Err(ConfigError::new(
-                "min_fragment_bytes",
+                "return.header",
                 format!(
-                    "no packet of up to mrru_bytes = {} has a fragment of {}",
-                    self.mrru_bytes.get(),
-                    self.min_fragment_bytes.get()
+                    "{of_return:?} differs from header = {of_bundle:?}, and lines are a bundle in both directions or in none"
                 ),
-                "give at most mrru_bytes",
+                "give \"long\" or \"short\" in both directions, or \"none\" as header and no return.header",
             ));
         }
         self.check_linux(lines)?;

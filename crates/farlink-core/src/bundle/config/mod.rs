@@ -42,6 +42,9 @@ pub struct BundleConfig {
     /// The longest packet that the receiver reassembles (MRRU), in bytes. Transports whose full packets are longer are refused.
     #[serde(default = "default_mrru")]
     pub mrru_bytes: Count,
+    /// What the ends negotiate otherwise for the return direction.
+    #[serde(default, rename = "return", skip_serializing_if = "BundleReturn::is_empty")]
+    pub back: BundleReturn,
     /// Least length of a fragment, in bytes; only shorter packets have shorter ones.
     #[serde(default = "default_least_fragment")]
     pub min_fragment_bytes: Count,
@@ -129,6 +132,27 @@ pub struct Member {
     pub redial: Option<RandomDuration>,
 }
 
+/// What the ends of a bundle negotiate for the return direction, as each end asks for what it will receive (RFC 1990, sections
+/// 5.1.1 and 5.1.2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BundleReturn {
+    /// Sequence numbers of the return direction. Defaults to the `header` of the bundle; `"none"` is for both directions or
+    /// neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<Header>,
+    /// The longest packet that the near end reassembles (MRRU), in bytes; longer acknowledgements are lost. Defaults to the
+    /// `mrru_bytes` of the bundle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mrru_bytes: Option<Count>,
+}
+
+impl BundleReturn {
+    fn is_empty(&self) -> bool {
+        *self == BundleReturn::default()
+    }
+}
+
 /// Whether packets are cut into fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -151,6 +175,17 @@ pub enum Header {
     Short,
     /// No header: lines side by side without multilink.
     None,
+}
+
+impl Header {
+    /// The name in a scenario.
+    fn name(self) -> &'static str {
+        match self {
+            Header::Long => "long",
+            Header::Short => "short",
+            Header::None => "none",
+        }
+    }
 }
 
 /// When a receiver declares a missing fragment lost.
@@ -255,6 +290,7 @@ impl Default for BundleConfig {
             packets: Cut::default(),
             header: Header::default(),
             mrru_bytes: default_mrru(),
+            back: BundleReturn::default(),
             min_fragment_bytes: default_least_fragment(),
             line_packets: default_line_packets(),
             modem_bytes: None,
@@ -331,6 +367,18 @@ impl BundleConfig {
             }
         };
         Ok(lines)
+    }
+
+    /// The same bundle as its return direction negotiates it.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let (header, mrru_bytes) = (Some(self.header), Some(self.mrru_bytes));
+        BundleConfig {
+            header: self.back.header.unwrap_or(self.header),
+            mrru_bytes: self.back.mrru_bytes.unwrap_or(self.mrru_bytes),
+            back: BundleReturn { header, mrru_bytes },
+            ..self.clone()
+        }
     }
 
     /// Begins the calls of a run, in the same way in both directions of a hop if `rng` is the same.

@@ -24,6 +24,8 @@ pub struct Receiver<D> {
     passed: i64,
     /// Fragments that wait, in the order of their numbers. Two may have the same one, after short numbers came round.
     held: VecDeque<Held<D>>,
+    /// Packets that came without a multilink header.
+    outside: VecDeque<D>,
     most_held: usize,
     most_bytes: usize,
     /// One more than the highest number that arrived.
@@ -52,6 +54,7 @@ impl<D: Payload> Receiver<D> {
             next: 0,
             passed: NOTHING,
             held: VecDeque::new(),
+            outside: VecDeque::new(),
             most_held,
             most_bytes,
             highest: 0,
@@ -127,9 +130,20 @@ impl<D: Payload> Receiver<D> {
         self.counts.most_held = self.counts.most_held.max(self.held.len());
     }
 
+    /// A whole packet arrived over a line without a multilink header (`ppp_receive_nonmp_frame`). It is delivered at once.
+    pub fn on_packet(&mut self, packet: D) {
+        self.outside.push_back(packet);
+    }
+
     /// Appends the pieces of the next packet to `pieces`, in order, and returns whether there was one. Call it after every
     /// fragment until it returns `false`.
     pub fn next_packet(&mut self, pieces: &mut Vec<D>) -> bool {
+        if let Some(packet) = self.outside.pop_front() {
+            self.counts.packets += 1;
+            self.counts.outside += 1;
+            pieces.push(packet);
+            return true;
+        }
         let mut number = self.next;
         let (mut head, mut at, mut bytes, mut is_lost) = (0, 0, 0, false);
         while let Some(fragment) = self.held.get(at) {
