@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -40,12 +41,40 @@ COMMON: dict[str, Any] = {
     "ppp": "line_packets = 11\necho_interval_s = 20\necho_failures = 4\n",
 }
 LONG: dict[str, Any] = {"duration_s": 1200.0, "mean_up_s": 1200.0}
+# Schedules that nothing was fitted to: seed, and the end that notices each drop late, with by how much.
+SCHEDULES: dict[int, dict[str, Any] | None] = {
+    71: None,
+    72: None,
+    73: {"end": "far", "s": 15.0},
+    74: {"end": "near", "s": 15.0},
+    75: None,
+}
+
+
+def schedules() -> dict[str, dict[str, Any]]:
+    """Each schedule with datagrams at half of the lines' rate, and with TCP whose window is 4 KB a line."""
+    found: dict[str, dict[str, Any]] = {}
+    for seed, late in SCHEDULES.items():
+        draw = random.Random(f"schedule {seed}")
+        lines, mean_up_s = draw.randint(2, 8), draw.uniform(100.0, 300.0)
+        about: dict[str, Any] = {"lines": lines, "duration_s": 240.0, "mean_up_s": mean_up_s, "seed": seed}
+        words = f"schedule {seed}, {lines} modems"
+        if late is not None:
+            about["late"] = late
+            words += f", {late['end']} end {late['s']:g} s late"
+        rate_bps = lines * COMMON["rate_bps"] / 2
+        found[f"{words}, datagrams"] = about | {"datagrams": {"packet_bytes": 300, "rate_bps": rate_bps}}
+        found[f"{words}, TCP"] = about | {"window_bytes": 4096 * lines}
+    return found
+
+
 CELLS: dict[str, dict[str, Any]] = {
     "2 modems, 2 min": {"lines": 2, "duration_s": 120.0, "mean_up_s": 60.0},
     "8 modems, 2 min": {"lines": 8, "duration_s": 120.0, "mean_up_s": 240.0},
     **{f"{lines} modems, 20 min": {"lines": lines, **LONG} for lines in range(1, 9)},
     # The window of the thesis.
     "8 modems, 47.9 KB, 20 min": {"lines": 8, **LONG, "window_bytes": 47_900},
+    **schedules(),
 }
 SHORT = "2 min"
 # A guest that wakes later than this adds a tenth and more to the delay.
