@@ -25,6 +25,7 @@ pub mod optics;
 mod origin;
 mod packet_size;
 pub mod path;
+pub mod paths;
 pub mod payload;
 pub mod protocol;
 pub mod registry;

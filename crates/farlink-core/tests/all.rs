@@ -30,6 +30,7 @@ mod limits;
 mod linux_bundle;
 mod multilink;
 mod pair;
+mod paths;
 mod protocols;
 mod random_schedules;
 mod scenario;

@@ -6,6 +6,8 @@
 //! [`emulate`] plays the path of a scenario in real time, `live` its flows over it.
 //! An application uses [`Endpoint`] and [`Connection`].
 
+#[cfg(target_os = "linux")]
+pub mod bundle;
 pub mod custody;
 pub mod emulate;
 pub mod files;
@@ -18,11 +20,14 @@ mod io;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod mux;
+#[cfg(target_os = "linux")]
+pub mod privileged;
 mod remedy;
 pub mod seal;
 mod settings;
 pub mod state;
 pub mod streams;
+mod toml_error;
 pub mod transfer;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};

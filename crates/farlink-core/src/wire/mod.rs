@@ -20,6 +20,7 @@ pub mod aerotp;
 pub mod arq;
 pub mod ipv4;
 pub mod mp;
+pub mod paths;
 pub mod stp;
 pub mod tcp;
 pub mod udp;

@@ -1,0 +1,141 @@
+//! How much a bundle carries beside its paths alone.
+
+use farlink_core::paths::{PathBundleConfig, PathId, PathRules};
+use farlink_core::{Rng, Time, Virtual};
+
+use super::network::{Network, OVERHEAD, Wire};
+
+/// Length of the users' packets.
+const PACKET: u32 = 1300;
+
+/// Share of a line that users' data can have.
+const SHARE: f64 = PACKET as f64 / (PACKET + 15 + OVERHEAD) as f64;
+
+/// What arrived.
+#[derive(Debug)]
+struct Got {
+    /// Bits per second of users' data.
+    rate_bps: f64,
+    /// The longest time without a delivery, in seconds.
+    longest_gap: f64,
+}
+
+/// Users' data that arrive from `from` to `to` if packets come 1.1 times as fast as all paths carry.
+fn paced(wires: &[Wire], offered_bps: f64, (from, to): (f64, f64), rules: &[PathRules]) -> (Got, Network<Virtual>) {
+    let paths = wires.iter().zip(rules.iter().chain(std::iter::repeat(&rules[0])));
+    let paths = paths.map(|(wire, rules)| (wire.clone(), wire.clone(), rules.clone()));
+    let mut network = Network::new(PathBundleConfig::default(), paths, 1);
+    let gap = f64::from(PACKET) * 8.0 / offered_bps;
+    let (mut bytes, mut count) = (0u64, 0u64);
+    let (mut last, mut longest_gap) = (from, 0.0);
+    while (count as f64) * gap < to {
+        network.run_until(Time::from_secs_f64(count as f64 * gap));
+        network.ends[0].send(network.now, Virtual(PACKET), 1, count % 4);
+        network.settle();
+        count += 1;
+        while let Some((at, data)) = network.delivered[1].pop_front() {
+            let at = at.as_secs_f64();
+            if at >= from {
+                bytes += u64::from(data.0);
+                longest_gap = f64::max(longest_gap, at - last);
+                last = at;
+            }
+        }
+    }
+    longest_gap = longest_gap.max(to - last);
+    (Got { rate_bps: bytes as f64 * 8.0 / (to - from), longest_gap }, network)
+}
+
+/// Starlink: another rate and delay every 15 s, with a pause of 50 ms.
+fn starlink(seed: u64) -> Wire {
+    let mut rng = Rng::for_component(seed, 0, "starlink");
+    let mut wire = Wire { jitter: 0.004, ..Wire::new(50e6, 0.014) };
+    for slot in 1..20 {
+        let at = f64::from(slot) * 15.0;
+        wire.rates.push((at, 25e6 + 50e6 * rng.uniform()));
+        wire.delays.push((at, 0.012 + 0.016 * rng.uniform()));
+        wire.outages.push((at, at + 0.05));
+    }
+    wire
+}
+
+/// LTE: handovers at random times, after which rate and delay are others.
+fn lte(seed: u64) -> Wire {
+    let mut rng = Rng::for_component(seed, 0, "lte");
+    let mut wire = Wire { jitter: 0.008, queue_bytes: 500_000, ..Wire::new(10e6, 0.020) };
+    let mut at = 0.0;
+    while at < 300.0 {
+        at += 2.0 + rng.exponential(15.0);
+        wire.rates.push((at, 5e6 + 10e6 * rng.uniform()));
+        wire.delays.push((at, 0.020 + 0.020 * rng.uniform()));
+        wire.outages.push((at, at + 0.03 + 0.2 * rng.uniform()));
+    }
+    wire
+}
+
+fn iridium() -> Wire {
+    Wire { queue_bytes: 8000, ..Wire::new(2400.0, 0.7) }
+}
+
+fn report(name: &str, wires: &[Wire], (from, to): (f64, f64), rules: &[PathRules]) -> f64 {
+    let capacity: Vec<f64> = wires.iter().map(|wire| wire.capacity(from, to) / (to - from)).collect();
+    let total: f64 = capacity.iter().sum();
+    let (got, network) = paced(wires, 1.1 * total, (from, to), rules);
+    let share = got.rate_bps / total / SHARE;
+    let best = capacity.iter().copied().fold(0.0, f64::max);
+    let beside_best = got.rate_bps / best / SHARE;
+    println!("{name:40} of the sum {share:.3}, of the best path {beside_best:.3}, longest gap {:.3} s", got.longest_gap);
+    println!("    {:?}", network.ends[0].totals());
+    println!("    {:?}", network.ends[1].totals());
+    for path in 0..wires.len() {
+        println!("    {:?}", network.ends[0].stats(PathId(path as u8)));
+    }
+    println!("    {:?}", network.events[0]);
+    share
+}
+
+#[test]
+fn trace_slots() {
+    let wire = starlink(1);
+    let mut network = Network::new(PathBundleConfig::default(), [(wire.clone(), wire.clone(), PathRules::default())], 1);
+    let (mut count, mut second, mut bytes) = (0u64, 0.0, 0u64);
+    while second < 60.0 {
+        let at = count as f64 * f64::from(PACKET) * 8.0 / 80e6;
+        network.run_until(Time::from_secs_f64(at));
+        network.ends[0].send(network.now, Virtual(PACKET), 1, count % 4);
+        network.settle();
+        count += 1;
+        while let Some((_, data)) = network.delivered[1].pop_front() {
+            bytes += u64::from(data.0);
+        }
+        if at > second + 0.25 {
+            let stats = network.ends[0].stats(PathId(0));
+            println!(
+                "{second:.2} {:?} {:?} {:.3} of {:.1} queue {:.4} rtt {:.4} rate {:.1} loss {:.3} flight {} lost {} {:?}",
+                (network.carried(0, 0) as f64 * 8e-6, network.line_lag()), network.ends[1].totals().delivery, bytes as f64 * 8.0 / 0.25 / SHARE / wire.rate_at(second), wire.rate_at(second) / 1e6, stats.queue, stats.round_trip.unwrap_or(0.0),
+                stats.rate * 8e-6, stats.loss, stats.flight_bytes, stats.lost_packets, stats.state
+            );
+            (bytes, second) = (0, second + 0.25);
+        }
+    }
+}
+
+#[test]
+fn bulk_cells() {
+    let plain = [PathRules::default()];
+    let slow = |rate, delay| Wire::new(rate, delay);
+    report("50 Mb/s 14 ms", &[slow(50e6, 0.014)], (5.0, 20.0), &plain);
+    report("2400 bit/s 700 ms", &[iridium()], (60.0, 600.0), &plain);
+    report("50 Mb/s 14 ms, 10 Mb/s 20 ms, 2400 bit/s", &[slow(50e6, 0.014), slow(10e6, 0.02), iridium()], (5.0, 20.0), &plain);
+    report("10 Mb/s 14 ms, 10 Mb/s 300 ms", &[slow(10e6, 0.014), slow(10e6, 0.3)], (20.0, 60.0), &plain);
+    report("slots", &[starlink(1)], (5.0, 60.0), &plain);
+    report("handovers", &[lte(1)], (5.0, 60.0), &plain);
+    report("slots, handovers", &[starlink(1), lte(1)], (5.0, 60.0), &plain);
+    let lossy = Wire { loss: 0.2, ..slow(10e6, 0.02) };
+    report("50 Mb/s alone with 20 % loss", &[Wire { loss: 0.2, ..slow(50e6, 0.014) }], (10.0, 40.0), &plain);
+    report("50 Mb/s, 10 Mb/s with 20 % loss", &[slow(50e6, 0.014), lossy], (5.0, 40.0), &plain);
+    let shallow = Wire { queue_bytes: 15_000, ..slow(20e6, 0.02) };
+    report("20 Mb/s with a queue of 10 packets", &[shallow], (5.0, 30.0), &plain);
+    let late = Wire { delays: vec![(0.0, 0.02), (10.0, 3.0), (30.0, 0.02)], ..slow(10e6, 0.02) };
+    report("50 Mb/s, 10 Mb/s with 3 s from 10 s to 30 s", &[slow(50e6, 0.014), late], (5.0, 40.0), &plain);
+}

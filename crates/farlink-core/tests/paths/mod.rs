@@ -1,0 +1,4 @@
+//! Two ends of a bundle of paths over emulated paths, in virtual time.
+
+mod bulk;
+mod network;
