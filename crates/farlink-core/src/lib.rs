@@ -26,6 +26,7 @@ mod origin;
 mod packet_size;
 pub mod path;
 pub mod payload;
+pub mod ppp;
 pub mod protocol;
 pub mod registry;
 pub mod rng;

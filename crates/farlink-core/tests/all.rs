@@ -30,6 +30,7 @@ mod limits;
 mod linux_bundle;
 mod multilink;
 mod pair;
+mod ppp;
 mod protocols;
 mod random_schedules;
 mod scenario;

@@ -1,0 +1,5 @@
+//! PPP between two ends: lines open, prove who they are, join, carry packets, drop and come back.
+
+mod bundles;
+mod lines;
+pub mod wires;
