@@ -24,6 +24,8 @@ mod settings;
 pub mod state;
 pub mod streams;
 pub mod transfer;
+#[cfg(target_os = "linux")]
+pub mod tty;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};
 pub use settings::{Insecure, PathSettings};

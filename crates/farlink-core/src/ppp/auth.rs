@@ -83,6 +83,7 @@ impl Verifier {
         now: Time,
         proof: Proof,
         limits: Limits,
+        known: &Identities,
         random: &mut dyn RandomSource,
         out: &mut Vec<(u16, ControlPacket)>,
     ) -> Self {
@@ -91,7 +92,7 @@ impl Verifier {
         let halves = [random.next_u64(), random.next_u64()].map(u64::to_be_bytes);
         started.challenge = halves.as_flattened().try_into().expect("two halves of 8 bytes");
         started.id = random.next_u64() as u8;
-        started.ask(out);
+        started.ask(known, out);
         started
     }
 
@@ -105,9 +106,11 @@ impl Verifier {
         &self.standing
     }
 
-    fn ask(&self, out: &mut Vec<(u16, ControlPacket)>) {
+    fn ask(&self, known: &Identities, out: &mut Vec<(u16, ControlPacket)>) {
         if self.proof == Proof::ChapMd5 {
-            let data = [&[CHALLENGE_BYTES as u8], &self.challenge[..]].concat();
+            // The peer chooses its secret by our name.
+            let name = known.own.as_ref().map_or(&[][..], |own| &own.name);
+            let data = [&[CHALLENGE_BYTES as u8], &self.challenge[..], name].concat();
             out.push((CHAP, ControlPacket { code: chap::CHALLENGE, id: self.id, data: data.into() }));
         }
     }
@@ -118,10 +121,10 @@ impl Verifier {
     }
 
     /// Asks again, or gives up.
-    pub fn on_timeout(&mut self, now: Time, out: &mut Vec<(u16, ControlPacket)>) {
+    pub fn on_timeout(&mut self, now: Time, known: &Identities, out: &mut Vec<(u16, ControlPacket)>) {
         if self.standing == Standing::Open {
             match self.timer.expired(now) {
-                Some(true) => self.ask(out),
+                Some(true) => self.ask(known, out),
                 Some(false) => self.standing = Standing::Silent,
                 None => {}
             }

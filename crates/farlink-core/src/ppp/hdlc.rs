@@ -8,6 +8,8 @@ const FLAG: u8 = 0x7e;
 /// Before a byte whose bit 5 is inverted (RFC 1662, section 4.2).
 const ESCAPE: u8 = 0x7d;
 const INVERTED: u8 = 0x20;
+/// Ends a frame so that the receiver drops it (RFC 1662, section 4.3).
+pub(super) const ABORT: [u8; 2] = [ESCAPE, FLAG];
 
 /// A protocol field of one byte, one byte of information, and the check (RFC 1662, section 4.3, with both compressions).
 const SHORTEST: usize = 4;

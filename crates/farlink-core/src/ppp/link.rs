@@ -321,7 +321,7 @@ impl Link {
         self.lcp.on_timeout(now, random);
         let mut out = Vec::new();
         if let Some(verifier) = &mut self.verifier {
-            verifier.on_timeout(now, &mut out);
+            verifier.on_timeout(now, &self.identities, &mut out);
         }
         if let Some(prover) = &mut self.prover {
             prover.on_timeout(now, &self.identities, &mut out);
@@ -486,7 +486,8 @@ impl Link {
         self.decoder.set_map(self.receives().map);
         let mut out = Vec::new();
         let limits = self.config.limits;
-        self.verifier = self.receives().proof.map(|proof| Verifier::start(now, proof, limits, random, &mut out));
+        self.verifier =
+            self.receives().proof.map(|proof| Verifier::start(now, proof, limits, &self.identities, random, &mut out));
         self.prover = self.sends().proof.map(|proof| Prover::start(now, proof, limits, &self.identities, &mut out));
         self.send_all(out);
     }

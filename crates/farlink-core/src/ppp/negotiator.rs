@@ -154,6 +154,11 @@ impl<O: Options> Negotiator<O> {
         self.acknowledged = None;
     }
 
+    /// The acknowledgement that this end waits for, if it waits.
+    pub fn pending_as_ack(&self) -> Option<ControlPacket> {
+        Some(ControlPacket { code: code::ACK, id: self.id, data: self.pending.clone()? })
+    }
+
     /// When [`on_timeout`](Self::on_timeout) is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.due

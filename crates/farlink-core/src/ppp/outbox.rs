@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::hdlc::{Accm, encode};
+use super::hdlc::{ABORT, Accm, encode};
 
 /// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,12 +118,17 @@ impl Outbox {
         self.frames.retain(|frame| frame.taken > 0 || !matches!(frame.load, Load::Data(number) if is_useless(number)));
     }
 
-    /// As [`clear`](Self::clear), for data only: frames of the line itself are still sent, and one that was begun is ended.
+    /// As [`clear`](Self::clear), for data only, on a line that still carries: frames of the line itself are still sent. A frame that the
+    /// driver has taken will arrive, and is not unsent; one that was begun is aborted (RFC 1662, section 4.3).
     pub(super) fn clear_data(&mut self, mut unsent: impl FnMut(u64)) {
         self.frames.retain_mut(|frame| {
             let Load::Data(number) = frame.load else { return true };
-            unsent(number);
             frame.load = Load::Control;
+            if frame.taken < frame.bytes.len() {
+                unsent(number);
+                frame.bytes.truncate(frame.taken);
+                frame.bytes.extend(ABORT);
+            }
             frame.taken > 0
         });
     }

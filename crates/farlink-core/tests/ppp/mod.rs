@@ -2,4 +2,7 @@
 
 mod bundles;
 mod lines;
+mod model_drops;
+mod model_lcp;
+mod random;
 pub mod wires;

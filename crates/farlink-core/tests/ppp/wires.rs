@@ -141,7 +141,10 @@ impl Wires {
     /// Runs for so long.
     pub fn run(&mut self, span: Time) {
         let until = self.now + span;
+        let mut steps = 0_u32;
         loop {
+            steps += 1;
+            assert!(steps < 10_000_000, "time stands still at {}", self.now);
             self.ports();
             let due = self.next_due();
             if due > until {

@@ -10,6 +10,8 @@ mod sockets;
 mod stream;
 mod timer;
 
+#[cfg(target_os = "linux")]
+pub(crate) use clock::Clock;
 pub use endpoint::{BindError, Endpoint, EndpointConfig};
 pub(crate) use shared::UNSENT_BYTES;
 pub use stream::Connection;

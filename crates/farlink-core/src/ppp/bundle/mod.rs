@@ -94,7 +94,7 @@ pub struct LineStatus {
 type Peer = (Discriminator, Option<Vec<u8>>);
 
 /// A bundle of lines to one peer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bundle<R> {
     links: Vec<Link>,
     members: Vec<bool>,

@@ -13,7 +13,7 @@ const NEAR_START: u32 = 128;
 /// A line whose first number is so far behind the others' belongs to a bundle that its peer has begun anew.
 const RESTARTED: u64 = 1024;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Receiving {
     numbering: Numbering,
     /// Longest packet with its protocol, bytes.

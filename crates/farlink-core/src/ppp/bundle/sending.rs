@@ -50,7 +50,7 @@ pub struct SendCounts {
     pub fillers: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sending {
     queue: VecDeque<Packet>,
     queue_bytes: usize,
