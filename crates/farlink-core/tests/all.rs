@@ -30,11 +30,8 @@ mod limits;
 mod linux_bundle;
 mod multilink;
 mod pair;
-<<<<<<< HEAD
 mod paths;
-=======
 mod ppp;
->>>>>>> 3e8a17d0dc2f308ecd9204aaeff3ab43d8f6bf31
 mod protocols;
 mod random_schedules;
 mod scenario;
