@@ -518,6 +518,18 @@ fn a_linux_peer_learns_that_old_numbers_are_lost() {
     assert!(delivered < 8, "{delivered}");
 }
 
+/// A copy of packet 1 has arrived and waits for packet 0 when the line of the other copy drops: it is delivered, not lost.
+#[test]
+fn a_copy_that_waits_at_the_receiver_is_not_lost() {
+    // Packet 0 is on line 0, which has no room for packet 1; its copies on the other lines are lost at once.
+    let of = [(8e3, 0.5), (80e3, 0.1), (800.0, 0.5)];
+    let calls = json!({ "schedule": [[], [[0.05, 0.2]], [[0.01, 0.2], [1.0, 1e6]]] });
+    let config = json!({ "lines": 3, "scheduler": "redundant", "line_packets": 1, "on_drop": "lose", "calls": calls });
+    let log =
+        carry(&mut bundle(&config, &of, QueueLimit::Unlimited, 1), &[(0, 1000), (300, 100)], Time::from_secs(100));
+    assert_eq!(delivered(&log), [0, 1], "{log:?}");
+}
+
 /// Numbers and MRRU of the two directions are negotiated apart.
 #[test]
 fn directions_negotiate_apart() {

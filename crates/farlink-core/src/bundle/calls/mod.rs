@@ -210,9 +210,9 @@ impl Calls {
         let Some((index, at)) = due.min_by_key(|&(_, at)| at).filter(|&(_, at)| at <= now && at < Time::NEVER) else {
             return false;
         };
-        match &self.plan {
-            &Plan::Recorded { detection, .. } => self.follow_recording(index, at, detection),
-            &Plan::Random { detection, failure } => self.go_on(index, at, (detection, failure)),
+        match self.plan {
+            Plan::Recorded { detection, .. } => self.follow_recording(index, at, detection),
+            Plan::Random { detection, failure } => self.go_on(index, at, (detection, failure)),
         }
         self.carry_out_orders(at);
         changes.append(&mut self.reaction.changes);

@@ -138,7 +138,8 @@ impl<D: Payload> Sender<D> {
                 continue;
             }
             packet.generation = packet.generation.wrapping_add(1);
-            (packet.on_lines, packet.unconfirmed, packet.is_confirmed, packet.doom) = (0, 0, false, None);
+            (packet.on_lines, packet.has_arrived, packet.doom) = (0, false, None);
+            (packet.unconfirmed, packet.is_confirmed) = (0, false);
             packets.push(piece.packet);
         }
         for slot in packets.into_iter().rev() {

@@ -96,6 +96,8 @@ struct Packet<D> {
     is_alive: bool,
     /// Number of the packet's fragments, or copies, that are truly on lines.
     on_lines: u32,
+    /// Whether any of them has arrived.
+    has_arrived: bool,
     /// Number of them that are not confirmed.
     unconfirmed: u32,
     /// Whether any of them is confirmed.

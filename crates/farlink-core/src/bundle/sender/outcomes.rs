@@ -30,6 +30,7 @@ impl<D: Payload> Sender<D> {
     pub fn note_arrival(&mut self, piece: &Piece<D>) {
         if let Some(packet) = self.alive(piece) {
             packet.on_lines -= 1;
+            packet.has_arrived = true;
         }
     }
 
@@ -38,7 +39,7 @@ impl<D: Payload> Sender<D> {
         let is_copied = self.scheduler == Scheduler::Redundant;
         let Some(packet) = self.alive(piece) else { return };
         packet.on_lines -= 1;
-        if !(is_copied && packet.on_lines > 0) {
+        if !(is_copied && (packet.on_lines > 0 || packet.has_arrived)) {
             self.doom(piece.packet, outcome);
         }
     }
