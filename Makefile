@@ -86,6 +86,7 @@ papers: test-tools
 	@$(BIN)/python docs/tuning_paths.py
 	@$(BIN)/python docs/tuning_bursts.py
 	@$(BIN)/python docs/bundles.py
+	@$(BIN)/python docs/bundle_again.py
 	@$(BIN)/python docs/fluid.py
 	@$(BIN)/python docs/model_engine.py
 

@@ -11,6 +11,7 @@ import json
 import random
 import shutil
 import socket
+import struct
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.qemu.ppp_world import ADDRESSES, End, MissedError, Stream, World, pla
 
 _PORT = 5001
 _LOOK_S = 0.1
+_STATE_EVERY = 20
 # IP and UDP.
 _HEADER_BYTES = 28
 # The guest is emulated: it cannot wake for each 3 bytes of sixteen modems.
@@ -89,18 +91,25 @@ class Lines:
                 self._noticed[at].set()
 
 
+# Of `struct tcp_info`: timeout, segments that are not acknowledged, smoothed round trip, congestion window.
+_TCP_INFO = struct.Struct("<8x I 12x I 40x I 8x I")
+_TCP_WINDOW_CLAMP = 10
+
+
 class Transfer:
     """One TCP connection from the near end to the far end, that always has data; with `window_bytes`, no more is under way."""
 
-    def __init__(self, ends: dict[str, End], window_bytes: int | None = None) -> None:
+    def __init__(self, ends: dict[str, End], window_bytes: int | None = None, *, is_clamped: bool = False) -> None:
         self._loop = asyncio.get_running_loop()
         with ends["far"].network():
             self._listener = socket.create_server(("0.0.0.0", _PORT))
         with ends["near"].network():
             self._sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if window_bytes is not None:
-            # Linux takes twice as much, and offers half of it.
-            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes)
+            # Linux takes twice as much, and offers half of it, but no more than what it thinks that packets take of its memory.
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, (8 if is_clamped else 1) * window_bytes)
+            if is_clamped:
+                self._listener.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window_bytes)
         for one in (self._listener, self._sender):
             one.setblocking(False)
         self.arrived: list[tuple[float, int]] = []
@@ -118,6 +127,12 @@ class Transfer:
         while data := await self._loop.sock_recv(connection, 65536):
             total += len(data)
             self.arrived.append((time.monotonic(), total))
+
+    def state(self) -> dict[str, float]:
+        """What the sender's TCP thinks."""
+        size = _TCP_INFO.size
+        rto_us, unacked, rtt_us, cwnd = _TCP_INFO.unpack(self._sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, size))
+        return {"rto_s": rto_us / 1e6, "unacked": unacked, "srtt_s": rtt_us / 1e6, "cwnd": cwnd}
 
     async def close(self) -> list[str]:
         """End it; returns what went wrong."""
@@ -177,12 +192,15 @@ async def load(cell: dict[str, Any], world: World) -> dict[str, Any]:
         if "datagrams" in cell:
             transfer = Datagrams(world.ends, for_s=cell["duration_s"], **cell["datagrams"])
         else:
-            transfer = Transfer(world.ends, cell.get("window_bytes"))
+            transfer = Transfer(world.ends, cell.get("window_bytes"), is_clamped=cell.get("is_clamped", False))
         shares = {"all": 0, "any": 0, "looks": 0}
+        states: list[dict[str, float]] = []
         while (now := time.monotonic()) < begin + cell["duration_s"]:
             shares["looks"] += 1
             shares["all"] += all(lines.is_up)
             shares["any"] += any(lines.is_up)
+            if isinstance(transfer, Transfer) and shares["looks"] % _STATE_EVERY == 0:
+                states.append({"at_s": round(now - begin, 2), **transfer.state()})
             await asyncio.sleep(max(0.0, now + _LOOK_S - time.monotonic()))
         arrived = transfer.arrived
         wrong = await transfer.close()
@@ -199,6 +217,7 @@ async def load(cell: dict[str, Any], world: World) -> dict[str, Any]:
         "arrived": [(round(at - begin, 2), total) for at, total in arrived],
         "events": [(round(at - begin, 2), line, what) for at, line, what in lines.events],
         "wrong": wrong,
+        "tcp": states,
         "late_p99_s": late[int(0.99 * len(late))],
         "late_most_s": late[-1],
     }
