@@ -54,7 +54,7 @@ SCHEDULES: dict[int, dict[str, Any] | None] = {
 
 
 def schedules() -> dict[str, dict[str, Any]]:
-    """Each schedule with datagrams at half of the lines' rate, and with TCP whose window is four segments a line."""
+    """Each schedule with datagrams at half of the lines' rate, and twice with TCP whose window is four segments a line."""
     found: dict[str, dict[str, Any]] = {}
     for seed, late in SCHEDULES.items():
         draw = random.Random(f"schedule {seed}")
@@ -66,7 +66,8 @@ def schedules() -> dict[str, dict[str, Any]]:
             words += f", {late['end']} end {late['s']:g} s late"
         rate_bps = lines * COMMON["rate_bps"] / 2
         found[f"{words}, datagrams"] = about | {"datagrams": {"packet_bytes": 300, "rate_bps": rate_bps}}
-        found[f"{words}, TCP"] = about | {"window_bytes": 4 * 1448 * lines, "is_clamped": True}
+        for time in ("", ", again"):
+            found[f"{words}, TCP{time}"] = about | {"window_bytes": 4 * 1448 * lines, "is_clamped": True}
     return found
 
 
