@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
 use farlink_core::paths::{Event, Packet, PathBundle, PathBundleConfig, PathId, PathRules};
 use farlink_core::{Payload, Rng, Time};
 
@@ -56,6 +57,20 @@ fn at(steps: &[(f64, f64)], now: f64) -> f64 {
     steps[steps.partition_point(|&(from, _)| from <= now).max(1) - 1].1
 }
 
+/// A packet of a flow with its number.
+pub(crate) fn tagged(flow: u32, number: u32, bytes: usize) -> Bytes {
+    let mut content = vec![0; bytes.max(8)];
+    content[..4].copy_from_slice(&flow.to_be_bytes());
+    content[4..8].copy_from_slice(&number.to_be_bytes());
+    content.into()
+}
+
+/// Flow and number of a packet.
+pub(crate) fn tag(packet: &Bytes) -> (u32, u32) {
+    let word = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
+    (word(0), word(4))
+}
+
 /// Bytes around each packet on the line: what `PathRules::overhead_bytes` says.
 pub(crate) const OVERHEAD: u32 = 56;
 
@@ -64,7 +79,6 @@ struct Line {
     free_at: f64,
     last_arrival: f64,
     carried: u64,
-    idle: f64,
 }
 
 /// A bundle of emulated paths.
@@ -88,14 +102,14 @@ impl<D: Payload> Network<D> {
         paths: impl IntoIterator<Item = (Wire, Wire, PathRules)>,
         seed: u64,
     ) -> Self {
-        let end = |at: u64| PathBundle::new(config.clone(), Time::ZERO, seed * 2 + at);
+        let end = |at: u64| PathBundle::new(config.clone(), Time::ZERO, seed.wrapping_mul(2) + at);
         let mut ends = [end(0), end(1)];
         let mut lines = Vec::new();
         for (there, back, rules) in paths {
             ends.iter_mut().for_each(|end| {
                 end.add_path(Time::ZERO, rules.clone());
             });
-            lines.push([there, back].map(|wire| Line { wire, free_at: 0.0, last_arrival: 0.0, carried: 0, idle: 0.0 }));
+            lines.push([there, back].map(|wire| Line { wire, free_at: 0.0, last_arrival: 0.0, carried: 0 }));
         }
         Network {
             ends,
@@ -115,11 +129,6 @@ impl<D: Payload> Network<D> {
         self.lines[path][from].carried
     }
 
-    pub(crate) fn line_lag(&self) -> (f64, f64) {
-        let l = &self.lines[0][0];
-        (l.idle, l.wire.rate_at(self.now.as_secs_f64()))
-    }
-
     pub(crate) fn wire(&mut self, path: usize, from: usize) -> &mut Wire {
         &mut self.lines[path][from].wire
     }
@@ -133,7 +142,6 @@ impl<D: Payload> Network<D> {
         if waiting + bytes as f64 > line.wire.queue_bytes as f64 + 1500.0 {
             return;
         }
-        line.idle += (now - line.free_at).max(0.0);
         line.free_at = line.free_at.max(now) + bytes as f64 * 8.0 / rate;
         line.carried += bytes;
         let jitter = line.wire.jitter * self.rng.uniform();
