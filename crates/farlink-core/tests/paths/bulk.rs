@@ -47,7 +47,7 @@ fn paced(wires: &[Wire], offered_bps: f64, (from, to): (f64, f64), rules: &[Path
 }
 
 /// Starlink: another rate and delay every 15 s, with a pause of 50 ms.
-fn starlink(seed: u64) -> Wire {
+pub(crate) fn starlink(seed: u64) -> Wire {
     let mut rng = Rng::for_component(seed, 0, "starlink");
     let mut wire = Wire { jitter: 0.004, ..Wire::new(50e6, 0.014) };
     for slot in 1..20 {
@@ -60,7 +60,7 @@ fn starlink(seed: u64) -> Wire {
 }
 
 /// LTE: handovers at random times, after which rate and delay are others.
-fn lte(seed: u64) -> Wire {
+pub(crate) fn lte(seed: u64) -> Wire {
     let mut rng = Rng::for_component(seed, 0, "lte");
     let mut wire = Wire { jitter: 0.008, queue_bytes: 500_000, ..Wire::new(10e6, 0.020) };
     let mut at = 0.0;
@@ -73,7 +73,7 @@ fn lte(seed: u64) -> Wire {
     wire
 }
 
-fn iridium() -> Wire {
+pub(crate) fn iridium() -> Wire {
     Wire { queue_bytes: 8000, ..Wire::new(2400.0, 0.7) }
 }
 

@@ -4,3 +4,4 @@ mod bulk;
 mod drops;
 mod network;
 mod random;
+mod tcp;

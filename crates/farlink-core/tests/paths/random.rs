@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use farlink_core::Time;
-use farlink_core::paths::{ClassRules, PathBundle, PathBundleConfig, PathRules, Policy};
+use farlink_core::paths::{ClassRules, PathBundle, PathBundleConfig, PathId, PathRules, Policy};
 use proptest::prelude::*;
 
 use super::network::{Network, Wire, tag, tagged};
@@ -176,7 +176,10 @@ fn run(scenario: &Scenario) {
         // A path whose budget is spent carries nothing until the next day; a class that no path may carry is refused.
         let waits = near.queued_bytes > 0 || near.flight_bytes > 0;
         let has_budgets = scenario.paths.iter().any(|(_, _, rules)| rules.bytes_a_day.is_some());
-        assert!(!waits || has_budgets, "{near:?} waits for ever; {:?}", network.events[from]);
+        let stats = |end: usize| -> Vec<_> {
+            (0..scenario.paths.len()).map(|path| network.ends[end].stats(PathId(path as u8))).collect()
+        };
+        assert!(!waits || has_budgets, "{near:?} waits for ever; {:?} {:?}", network.events[from], (stats(from), stats(to)));
         if !waits {
             let counted = near.dropped + near.lost + far.delivery.missing + far.delivery.overflows;
             assert!(not_delivered <= counted, "{not_delivered} packets vanished: {near:?} {far:?}");
@@ -191,7 +194,7 @@ fn run(scenario: &Scenario) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(24), max_shrink_iters: 400, ..ProptestConfig::default() })]
     #[test]
     fn every_packet_once_or_counted(scenario in scenarios()) {
         run(&scenario);
