@@ -6,6 +6,7 @@
 //! [`emulate`] plays the path of a scenario in real time, `live` its flows over it.
 //! An application uses [`Endpoint`] and [`Connection`].
 
+pub mod bundle;
 pub mod custody;
 pub mod emulate;
 pub mod files;
@@ -18,6 +19,8 @@ mod io;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod mux;
+#[cfg(target_os = "linux")]
+pub mod privileged;
 mod remedy;
 pub mod seal;
 mod settings;

@@ -32,7 +32,7 @@ const STEP: u64 = 1 << 24;
 
 /// The counters in memory, ahead of the bounds in the store.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     own: u64,
     /// The highest that was taken of each peer since the start.
     peers: BTreeMap<PublicKey, u64>,
@@ -40,7 +40,7 @@ pub(super) struct Counters {
 
 impl Counters {
     /// The counter of the next initiation: above all before, also those before a restart or with a clock that was ahead.
-    pub(super) fn next_own(&mut self, unix_us: u64, store: &mut dyn CounterStore) -> io::Result<u64> {
+    pub(crate) fn next_own(&mut self, unix_us: u64, store: &mut dyn CounterStore) -> io::Result<u64> {
         let least = if self.own == 0 { store.own() } else { self.own + 1 };
         let counter = unix_us.max(least);
         if counter >= store.own() {
@@ -52,7 +52,7 @@ impl Counters {
     }
 
     /// Whether a peer's counter is above all that were taken. If so it is taken, and none at or below it ever again.
-    pub(super) fn take(&mut self, peer: &PublicKey, counter: u64, store: &mut dyn CounterStore) -> io::Result<bool> {
+    pub(crate) fn take(&mut self, peer: &PublicKey, counter: u64, store: &mut dyn CounterStore) -> io::Result<bool> {
         let kept = store.peer(peer);
         if counter <= self.peers.get(peer).copied().unwrap_or(kept) {
             return Ok(false);

@@ -242,7 +242,7 @@ impl Mux {
 }
 
 /// AES where the processor has instructions for it, ChaCha20 elsewhere.
-fn preferred() -> Algorithm {
+pub(crate) fn preferred() -> Algorithm {
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     let has_aes = std::arch::is_x86_feature_detected!("aes");
     #[cfg(target_arch = "aarch64")]
@@ -253,6 +253,6 @@ fn preferred() -> Algorithm {
 }
 
 /// That of both directions, by what the initiator prefers.
-fn agreed(by_initiator: Algorithm) -> Algorithm {
+pub(crate) fn agreed(by_initiator: Algorithm) -> Algorithm {
     if preferred() == by_initiator { by_initiator } else { Algorithm::ChaCha20Poly1305 }
 }

@@ -51,11 +51,13 @@ pub use datagrams::DatagramError;
 pub(crate) use rates::USUAL_CLASS;
 pub use route::Route;
 
-use counters::Counters;
+pub(crate) use counters::Counters;
 use datagram_queue::Unread;
 use handshakes::Load;
+pub(crate) use handshakes::{agreed, preferred};
 use message::Message;
 use path_mtu::BASE_BYTES;
+pub(crate) use path_mtu::{PathMtu, PathProbe};
 use place::Place;
 use renewal::Own;
 use route::{IPV6_BYTES, UDP_BYTES};

@@ -3,7 +3,7 @@
 use farlink_core::Time;
 
 /// What every path has to carry; sessions begin with it. `[Y14]`
-pub(super) const BASE_BYTES: u16 = 1200;
+pub(crate) const BASE_BYTES: u16 = 1200;
 /// Sizes that paths often have: Ethernet and, below it, PPPoE, tunnels of IP in IP, WireGuard, IPv6's least.
 const COMMON: [u16; 6] = [1500, 1492, 1480, 1420, 1400, 1280];
 /// The search ends where sizes differ by less, bytes below and above that of Ethernet.
@@ -17,10 +17,10 @@ const MOST_DOUBLINGS: u32 = 5;
 
 /// A probe to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PathProbe {
-    pub(super) number: u64,
+pub(crate) struct PathProbe {
+    pub(crate) number: u64,
     /// Length of its packet, headers of IP and UDP included.
-    pub(super) bytes: u16,
+    pub(crate) bytes: u16,
 }
 
 /// The longest packet that a path is known to carry, and the search for longer ones.
@@ -29,7 +29,7 @@ pub(super) struct PathProbe {
 /// them. If nothing is settled of what was sent in them for a timeout, both their size and the least are asked for: if only the least
 /// comes through, the path has become a black hole for the longer ones.
 #[derive(Clone, Debug)]
-pub(super) struct PathMtu {
+pub(crate) struct PathMtu {
     bytes: u16,
     /// The longest size that is looked for.
     most: u16,
@@ -66,7 +66,7 @@ enum Asked {
 
 impl PathMtu {
     /// A path of which nothing is known; sizes up to `most` are looked for.
-    pub(super) fn new(most: u16) -> Self {
+    pub(crate) fn new(most: u16) -> Self {
         PathMtu {
             bytes: BASE_BYTES.min(most),
             most,
@@ -80,17 +80,17 @@ impl PathMtu {
     }
 
     /// The path has become another one. Answers to earlier probes tell nothing any more.
-    pub(super) fn begin_again(&mut self) {
+    pub(crate) fn begin_again(&mut self) {
         *self = PathMtu { next_number: self.next_number, ..PathMtu::new(self.most) };
     }
 
     /// Packets may have so many bytes, headers of IP and UDP included.
-    pub(super) fn bytes(&self) -> u16 {
+    pub(crate) fn bytes(&self) -> u16 {
         self.bytes
     }
 
     /// A packet of full length was sent; of what was sent in all so far, this much is settled.
-    pub(super) fn on_full(&mut self, now: Time, settled: impl FnOnce() -> u64, timeout: impl FnOnce() -> Time) {
+    pub(crate) fn on_full(&mut self, now: Time, settled: impl FnOnce() -> u64, timeout: impl FnOnce() -> Time) {
         if now >= self.again && self.asked == Asked::Nothing {
             if self.again > Time::ZERO {
                 self.too_long = self.most + 1;
@@ -104,12 +104,12 @@ impl PathMtu {
     }
 
     /// When [`next_probe`](Self::next_probe) has something to do.
-    pub(super) fn due(&self) -> Time {
+    pub(crate) fn due(&self) -> Time {
         self.due
     }
 
     /// Time has passed; whether packets have become shorter.
-    pub(super) fn handle_timeout(
+    pub(crate) fn handle_timeout(
         &mut self,
         now: Time,
         settled: impl FnOnce() -> u64,
@@ -151,7 +151,7 @@ impl PathMtu {
     }
 
     /// The next probes, if they are due: the second one is of the least size.
-    pub(super) fn next_probes(&mut self, now: Time, timeout: Time) -> [Option<PathProbe>; 2] {
+    pub(crate) fn next_probes(&mut self, now: Time, timeout: Time) -> [Option<PathProbe>; 2] {
         if now < self.due {
             return [None; 2];
         }
@@ -175,7 +175,7 @@ impl PathMtu {
     }
 
     /// The answer to a probe has come; whether packets may be longer from now on.
-    pub(super) fn on_answer(&mut self, now: Time, answered: u64) -> bool {
+    pub(crate) fn on_answer(&mut self, now: Time, answered: u64) -> bool {
         match &mut self.asked {
             Asked::Longer { number, bytes, .. } if *number == answered => {
                 self.bytes = *bytes;
@@ -195,7 +195,7 @@ impl PathMtu {
         }
     }
 
-    pub(super) fn move_origin(&mut self, by: Time) {
+    pub(crate) fn move_origin(&mut self, by: Time) {
         for time in [&mut self.due, &mut self.again] {
             if *time != Time::NEVER {
                 *time = time.since(by);

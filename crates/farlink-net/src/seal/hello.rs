@@ -18,8 +18,24 @@ use super::mac::{HelloMac, MAC_BYTES, Mac, are_equal, mac};
 use super::packet_key::{SECRET_BYTES, SealingKey, Secret};
 
 const PATTERN: &str = "Noise_IKpsk1_25519_ChaChaPoly_BLAKE2s";
-/// Both sides mix it into the handshake: another version or protocol gives other keys.
-const PROLOGUE: &[u8] = b"farlink AeroTP over UDP, version 1";
+
+/// What the keys are for. Both sides mix it into the handshake: another version or protocol gives other keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Sessions of AeroTP.
+    Session,
+    /// Bundles of IP paths.
+    Bundle,
+}
+
+impl Protocol {
+    const fn prologue(self) -> &'static [u8] {
+        match self {
+            Protocol::Session => b"farlink AeroTP over UDP, version 1",
+            Protocol::Bundle => b"farlink bundle of IP paths, version 1",
+        }
+    }
+}
 
 const INITIATION: u8 = 1;
 const RESPONSE: u8 = 2;
@@ -153,14 +169,26 @@ impl std::fmt::Debug for Initiator {
 }
 
 impl Initiator {
-    /// Begins a handshake; also returns the content of the hello.
+    /// Begins a handshake of a session; also returns the content of the hello.
     pub(crate) fn new(
         own: &StaticKey,
         peer: &PublicKey,
         shared: &PresharedKey,
         initiation: &Initiation,
     ) -> (Self, Vec<u8>) {
-        let builder = builder(PROLOGUE, own, shared).and_then(|builder| builder.remote_public_key(peer.as_bytes()));
+        Self::of(Protocol::Session, own, peer, shared, initiation)
+    }
+
+    /// As [`new`](Self::new), of any protocol.
+    pub(crate) fn of(
+        protocol: Protocol,
+        own: &StaticKey,
+        peer: &PublicKey,
+        shared: &PresharedKey,
+        initiation: &Initiation,
+    ) -> (Self, Vec<u8>) {
+        let builder =
+            builder(protocol.prologue(), own, shared).and_then(|builder| builder.remote_public_key(peer.as_bytes()));
         let mut state =
             builder.and_then(Builder::build_initiator).expect("all keys have the lengths that Noise asks for");
         let message = write(&mut state, INITIATION, &initiation.encode(), NOISE_INITIATION_BYTES, &HelloMac::to(peer));
@@ -192,8 +220,18 @@ pub(crate) struct Responder {
 impl Responder {
     /// Reads an initiation; `None` if it is none, or is for another key. This costs two key agreements.
     pub(crate) fn read(own: &StaticKey, shared: &PresharedKey, initiation: &Checked<'_>) -> Option<Self> {
+        Self::of(Protocol::Session, own, shared, initiation)
+    }
+
+    /// As [`read`](Self::read), of any protocol.
+    pub(crate) fn of(
+        protocol: Protocol,
+        own: &StaticKey,
+        shared: &PresharedKey,
+        initiation: &Checked<'_>,
+    ) -> Option<Self> {
         let message = initiation.initiation()?;
-        let mut state = builder(PROLOGUE, own, shared).and_then(Builder::build_responder).ok()?;
+        let mut state = builder(protocol.prologue(), own, shared).and_then(Builder::build_responder).ok()?;
         let mut payload = Zeroizing::new([0; INITIATION_BYTES]);
         let bytes = state.read_message(message, &mut *payload).ok()?;
         let initiation = Initiation::decode(payload.get(..bytes)?)?;
