@@ -6,6 +6,7 @@
 //! [`emulate`] plays the path of a scenario in real time, `live` its flows over it.
 //! An application uses [`Endpoint`] and [`Connection`].
 
+#[cfg(target_os = "linux")]
 pub mod bundle;
 pub mod custody;
 pub mod emulate;
@@ -26,6 +27,7 @@ pub mod seal;
 mod settings;
 pub mod state;
 pub mod streams;
+mod toml_error;
 pub mod transfer;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};

@@ -11,6 +11,8 @@ mod fluid;
 mod gateway;
 mod handover;
 #[cfg(target_os = "linux")]
+mod ip_bundle;
+#[cfg(target_os = "linux")]
 mod live;
 mod log;
 mod net;
@@ -56,6 +58,9 @@ mod _core {
     use crate::gateway::{check_gateway, run_gateway};
     #[pymodule_export]
     use crate::handover::{receive_streams, send_stream};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::ip_bundle::{check_ip_bundle, run_ip_bundle, serve_bundle_helper};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::live::{LiveRun, prepare_live};

@@ -10,6 +10,7 @@ import typer
 from farlink.cli import (
     bundle_alert_test,
     bundle_bank,
+    bundle_carry,
     bundle_check,
     bundle_generate,
     bundle_log,
@@ -171,6 +172,7 @@ def fit(
 
 app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 app.command(epilog=bundle_bank.EXAMPLES)(bundle_bank.bank)
+app.command(epilog=bundle_carry.EXAMPLES)(bundle_carry.carry)
 app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
 app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
 app.command(epilog=bundle_simulate.EXAMPLES)(bundle_simulate.simulate)

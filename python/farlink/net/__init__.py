@@ -10,6 +10,7 @@ from farlink.net.addresses import UDP_PORT, Insecure
 from farlink.net.files import Event, Summary, receive_files, send_files
 from farlink.net.gateways import GatewayEvent, check_gateway, run_gateway
 from farlink.net.handover import SentStream, StreamEvent, receive_streams, send_stream
+from farlink.net.ip_bundles import IpBundleEvent, check_ip_bundle, run_ip_bundle
 from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
 from farlink.net.log import show_log
 from farlink.net.opening import STREAM_PORT, Opening, connect, listen
@@ -22,6 +23,7 @@ __all__ = [
     "Event",
     "GatewayEvent",
     "Insecure",
+    "IpBundleEvent",
     "Listener",
     "Opening",
     "SentStream",
@@ -29,6 +31,7 @@ __all__ = [
     "StreamEvent",
     "Summary",
     "check_gateway",
+    "check_ip_bundle",
     "connect",
     "distrust",
     "generate_key",
@@ -37,6 +40,7 @@ __all__ = [
     "receive_files",
     "receive_streams",
     "run_gateway",
+    "run_ip_bundle",
     "send_files",
     "send_stream",
     "show_log",

@@ -1,3 +1,33 @@
 //! A bundle of IP paths on a real machine: sealed datagrams over several sockets, and a TUN device at either end.
+//!
+//! The packets are those of [`farlink_core::paths`], which decides what goes over which path; `docs/bundle-protocol.md` says what stands
+//! around them. One end calls, from an interface for each path; the other one listens.
+//!
+//! | part | task |
+//! |---|---|
+//! | [`Config`] | the TOML file, checked |
+//! | [`session`] | keys, and where the peer is on each path; no socket, no clock |
+//! | [`Bundle`] | starts: helper, device, routes; then no capability is left |
+//! | `driver` | moves packets between device, bundle, session and sockets |
+//! | `outbox` | datagrams of one path that the kernel takes at once |
+//! | `interfaces`, `ways` | interfaces that come, go and change their addresses |
+//! | `flow` | flow and class of a packet |
+//! | `events`, `metrics`, `capture` | what users see |
 
+mod capture;
+mod config;
+mod driver;
+mod error;
+mod events;
+mod flow;
+mod interfaces;
+mod metrics;
+mod outbox;
 pub mod session;
+mod start;
+mod ways;
+
+pub use config::{At, Config, PathConfig, Peer, Tun, USUAL_CLASS};
+pub use error::BundleError;
+pub use events::Event;
+pub use start::Bundle;

@@ -572,21 +572,7 @@ fn peer_of(path: &Path, peers: &BTreeMap<String, Peer>, key: &str, to: Option<St
 
 /// An error of the file, with its line and the nearest known key.
 fn in_words(path: &Path, text: &str, error: &toml::de::Error) -> GatewayError {
-    let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-    let message = error.message().replace('\n', " ");
-    let (message, own_remedy) = match message.rsplit_once("; ") {
-        Some((what, remedy)) => (what.to_owned(), Some(remedy.to_owned())),
-        None => (message, None),
-    };
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let near = quoted.split_first().filter(|_| message.starts_with("unknown")).and_then(|(given, known)| {
-        let near = known.iter().map(|name| (strsim::jaro_winkler(given, name), name));
-        near.filter(|(likeness, _)| *likeness > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| *name)
-    });
-    let remedy = match (own_remedy, near) {
-        (Some(own), _) => own,
-        (None, Some(near)) => format!("did you mean `{near}`?"),
-        _ => "docs/guides/gateway.md has an example with all keys".to_owned(),
-    };
-    GatewayError::config(path, format!("line {line}: {message}"), remedy)
+    let (what, remedy) = crate::toml_error::in_words(text, error);
+    let remedy = remedy.unwrap_or_else(|| "docs/guides/gateway.md has an example with all keys".to_owned());
+    GatewayError::config(path, what, remedy)
 }

@@ -59,5 +59,6 @@ pub use error::GatewayError;
 pub use frame::{Frame, Frames, Open, Refusal};
 pub use metrics::{Count, Metrics};
 pub use passwords::Passwords;
+pub(crate) use passwords::read_secret;
 pub use rules::{Mode, Protocol, Rule, Treatment};
 pub use service::{Control, Event, run};

@@ -65,7 +65,7 @@ impl Passwords {
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Reads a file that others than its owner must not read.
-pub(super) fn read_secret(path: &Path) -> Result<Zeroizing<String>, GatewayError> {
+pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<String>, GatewayError> {
     let unreadable = |error: std::io::Error| {
         GatewayError::config(path, format!("cannot be read: {error}"), "check the path and the permissions")
     };

@@ -10,8 +10,12 @@ mod sockets;
 mod stream;
 mod timer;
 
+#[cfg(target_os = "linux")]
+pub(crate) use clock::{Clock, unix_us};
 pub use endpoint::{BindError, Endpoint, EndpointConfig};
 pub(crate) use shared::UNSENT_BYTES;
+#[cfg(target_os = "linux")]
+pub(crate) use socket::{Buffer, Socket};
 pub use stream::Connection;
 pub(crate) use stream::Settled;
 #[cfg(target_os = "linux")]

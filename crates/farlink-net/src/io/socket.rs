@@ -17,17 +17,17 @@ const RECEIVED_BYTES: usize = 65_536;
 /// What is asked of the kernel for datagrams that wait to be read or sent: 4 MiB, 27 ms at 1.25 Gb/s.
 const BUFFER_BYTES: usize = 4 << 20;
 
-pub(super) struct Socket {
+pub(crate) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
     has_checksums: bool,
 }
 
 /// Where datagrams are received; several sockets may use one in turn.
-pub(super) struct Buffer(Box<[u8]>);
+pub(crate) struct Buffer(Box<[u8]>);
 
 impl Buffer {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Buffer(vec![0; RECEIVED_BYTES * BATCH_SIZE.min(8)].into_boxed_slice())
     }
 }
@@ -49,6 +49,13 @@ impl Socket {
         enlarge(&socket, &state);
         socket.set_nonblocking(true)?;
         Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums })
+    }
+
+    /// Takes a socket that another process has opened, with UDP's checksums.
+    pub(crate) fn from_std(socket: std::net::UdpSocket) -> io::Result<Self> {
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        socket.set_nonblocking(true)?;
+        Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums: true })
     }
 
     /// Another socket at the same address and port, to which the kernel gives what comes from a peer on this way, and nothing else.
@@ -88,16 +95,16 @@ impl Socket {
         Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux gives a peer's datagrams to a socket of its own"))
     }
 
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
     }
 
     /// How many datagrams the kernel takes at once: without checksums Linux refuses several.
-    pub(super) fn most_datagrams(&self) -> usize {
+    pub(crate) fn most_datagrams(&self) -> usize {
         if self.has_checksums { self.state.max_gso_segments() } else { 1 }
     }
 
-    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_recv_ready(cx)
     }
 
@@ -106,7 +113,7 @@ impl Socket {
     }
 
     /// Sends a batch; `WouldBlock` if the kernel has no room.
-    pub(super) fn try_send(&self, batch: &Batch, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn try_send(&self, batch: &Batch, bytes: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: batch.route.remote,
             ecn: to_codepoint(batch.ecn),
@@ -119,7 +126,7 @@ impl Socket {
 
     /// Takes what has arrived, each datagram with a memory of its own: a piece that waits for others pins no more than itself. `false`
     /// if there is nothing.
-    pub(super) fn try_receive(
+    pub(crate) fn try_receive(
         &self,
         buffer: &mut Buffer,
         mut take: impl FnMut(Route, Ecn, BytesMut),

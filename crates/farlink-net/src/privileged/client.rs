@@ -45,8 +45,12 @@ impl Helper {
         self.child.id()
     }
 
-    /// Becomes readable when the helper has ended.
+    /// Another descriptor of its socket, which does not block and has nothing to read until the helper has ended.
+    ///
+    /// # Errors
+    /// If the system has no more descriptors.
     pub fn ended(&self) -> io::Result<OwnedFd> {
+        rustix::io::ioctl_fionbio(&self.socket, true)?;
         self.socket.try_clone()
     }
 

@@ -251,6 +251,13 @@ impl Session {
         }
     }
 
+    /// A handshake that waits is sent now: the way to the peer may have become free.
+    pub fn hurry(&mut self, now: Time) {
+        if let Some(call) = &mut self.call {
+            call.due = now;
+        }
+    }
+
     /// Longest packets of a path of an answering end, headers of IP included, in bytes.
     pub fn set_longest(&mut self, path: u8, longest_bytes: u16, is_ipv4: bool) {
         if let Some(own) = self.paths.get_mut(usize::from(path)) {

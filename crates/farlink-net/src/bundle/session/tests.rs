@@ -512,4 +512,32 @@ proptest! {
         }
         prop_assert!(world.exchange(0) && world.exchange(1));
     }
+
+    /// A peer that has the keys and means harm: it makes no end of datagrams, and packets still flow.
+    #[test]
+    fn any_messages_of_the_peer_do_no_harm(
+        contents in proptest::collection::vec((0_u8..16, proptest::collection::vec(any::<u8>(), 0..60)), 1..40),
+    ) {
+        let mut world = World::new(2, 1);
+        world.wait(Time::from_secs(1));
+        for (at, (path, content)) in contents.into_iter().enumerate() {
+            let end = at % 2;
+            let mut bytes = Vec::new();
+            let Some(keys) = world.ends[end].current.as_mut() else { continue };
+            prop_assert!(keys.seal(Kind::Control, path, &mut bytes, |out| out.extend(&content)));
+            let from = if end == 0 { seen(path.into()) } else { far() };
+            let socket = if end == 0 { 0 } else { usize::from(path) };
+            let place = Place { socket, remote: from, local: None };
+            let length = bytes.len();
+            world.ends[1 - end].handle_datagram(world.now, place, BytesMut::from(&bytes[..]));
+            let mut answers = 0;
+            while let Some(answer) = world.ends[1 - end].poll_transmit() {
+                answers += answer.bytes.len();
+            }
+            prop_assert!(answers <= MOST_QUEUED * 60, "{answers} bytes for {length}");
+            while world.ends[1 - end].poll_event().is_some() {}
+        }
+        world.wait(Time::from_secs(15));
+        prop_assert!(world.exchange(0) && world.exchange(1));
+    }
 }

@@ -1,0 +1,630 @@
+//! The configuration of a bundle, a TOML file.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use farlink_core::Time;
+use farlink_core::paths::{CLASSES, ClassRules, PathBundleConfig, PathRules, Policy};
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use crate::privileged::{DeviceName, LONGEST_MTU, SHORTEST_MTU};
+use crate::seal::{PresharedKey, PublicKey};
+use crate::state::StateFolder;
+
+use super::error::BundleError;
+use super::session::{MOST_PATHS, SEAL_BYTES};
+
+/// What a bundle does, checked and with the files that it names.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file.
+    pub path: PathBuf,
+    /// Folder of the own key.
+    pub keys: StateFolder,
+    /// The other end.
+    pub peer: Peer,
+    /// What both ends have beside their keys.
+    pub shared: PresharedKey,
+    /// The device.
+    pub tun: Tun,
+    /// What goes through it.
+    pub routes: Vec<IpNet>,
+    /// Whether packets may leave outside the device while the bundle is down.
+    pub fallback: bool,
+    /// The paths, in the order in which both ends number them.
+    pub paths: Vec<PathConfig>,
+    /// Of each DSCP.
+    pub classes: [u8; 64],
+    /// Rules of the scheduler.
+    pub scheduler: PathBundleConfig,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// The other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name.
+    pub name: String,
+    /// Its key.
+    pub key: PublicKey,
+    /// Where it is, or where this end listens.
+    pub at: At,
+}
+
+/// Which end calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// This end, which finds the other one here.
+    Calls(SocketAddr),
+    /// The other end, which finds this one here.
+    Listens(SocketAddr),
+}
+
+/// The TUN device.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tun {
+    /// Its name; the kernel chooses one if there is none.
+    pub name: Option<DeviceName>,
+    /// Its addresses, with the lengths of their networks' prefixes.
+    pub addresses: Vec<IpNet>,
+    /// Its MTU, in bytes.
+    #[serde(default = "usual_mtu_bytes")]
+    pub mtu_bytes: u16,
+}
+
+/// A path.
+#[derive(Clone, Debug)]
+pub struct PathConfig {
+    /// Its name.
+    pub name: String,
+    /// The interface of an end that calls.
+    pub interface: Option<DeviceName>,
+    /// Its own address, of an end that calls.
+    pub source: Option<IpAddr>,
+    /// The other end's address on this path, of an end that calls.
+    pub remote: Option<SocketAddr>,
+    /// Longest packet, headers of IP included, in bytes; that of the interface if there is none.
+    pub mtu_bytes: Option<u16>,
+    /// What it may be used for.
+    pub rules: PathRules,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    keys: Option<PathBuf>,
+    peer: String,
+    peer_key: Option<String>,
+    address: Option<SocketAddr>,
+    listen: Option<SocketAddr>,
+    psk_file: Option<PathBuf>,
+    tun: Tun,
+    #[serde(default)]
+    routes: Vec<IpNet>,
+    #[serde(default)]
+    fallback: bool,
+    #[serde(default)]
+    path: Vec<RawPath>,
+    #[serde(default)]
+    class: Vec<RawClass>,
+    #[serde(default)]
+    limits: RawLimits,
+    metrics: Option<SocketAddr>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPath {
+    name: String,
+    interface: Option<DeviceName>,
+    source: Option<IpAddr>,
+    address: Option<SocketAddr>,
+    mtu_bytes: Option<u16>,
+    #[serde(default)]
+    standby: bool,
+    classes: Option<Vec<u8>>,
+    #[serde(default = "usual_cost")]
+    cost: f64,
+    bytes_a_day: Option<f64>,
+    minutes_a_day: Option<u32>,
+    probe_bytes_a_day: Option<f64>,
+    probe_interval_s: Option<f64>,
+    queue_s: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClass {
+    number: u8,
+    #[serde(default)]
+    dscp: Vec<u8>,
+    #[serde(default)]
+    policy: RawPolicy,
+    #[serde(default = "usual_ordered")]
+    ordered: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RawPolicy {
+    Redundant,
+    RedundantOnAll,
+    #[default]
+    EarliestDelivery,
+    Cheapest,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLimits {
+    latency_s: Option<f64>,
+    repeat: Option<u8>,
+    repeat_s: Option<f64>,
+    wait_s: Option<f64>,
+    queue_bytes: Option<usize>,
+}
+
+/// What fits into 1500 bytes with the headers of IPv4, UDP, seal and bundle, with some to spare for a tunnel beneath.
+const fn usual_mtu_bytes() -> u16 {
+    1400
+}
+
+const fn usual_cost() -> f64 {
+    1.0
+}
+
+const fn usual_ordered() -> bool {
+    true
+}
+
+/// The class of packets without a DSCP that a class names.
+pub const USUAL_CLASS: u8 = 4;
+/// Longest configuration that is read.
+const MOST_BYTES: u64 = 1 << 20;
+
+impl Config {
+    /// Reads the configuration, and the files that it names. Relative paths are relative to its folder.
+    ///
+    /// # Errors
+    /// Says what is wrong, where, and what to do.
+    pub fn read(path: &Path) -> Result<Self, BundleError> {
+        let wrong = |what: String| BundleError::config(path, what, "give the path of a TOML file");
+        let unreadable = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
+        if path.metadata().map_err(unreadable)?.len() > MOST_BYTES {
+            return Err(wrong(format!("has more than {MOST_BYTES} bytes")));
+        }
+        Self::parse(path, &std::fs::read_to_string(path).map_err(unreadable)?)
+    }
+
+    /// As [`read`](Self::read), with the text of the file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn parse(path: &Path, text: &str) -> Result<Self, BundleError> {
+        let raw: Raw = toml::from_str(text).map_err(|error| {
+            let (what, remedy) = crate::toml_error::in_words(text, &error);
+            let remedy = remedy.unwrap_or_else(|| "docs/guides/bundle-ship.md has an example with all keys".to_owned());
+            BundleError::config(path, what, remedy)
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let keys = match &raw.keys {
+            Some(keys) => StateFolder::new(folder.join(keys)),
+            None => StateFolder::usual()?,
+        };
+        let at = at(path, &raw)?;
+        let peer = Peer { key: peer_key(path, &keys, &raw)?, name: raw.peer.clone(), at };
+        let shared = match &raw.psk_file {
+            None => PresharedKey::default(),
+            Some(file) => secret(path, &folder.join(file))?,
+        };
+        check_tun(path, &raw.tun, &raw.routes)?;
+        if let Some(metrics) = raw.metrics.filter(|at| !at.ip().is_loopback()) {
+            let what = format!("metrics: other machines reach {metrics}");
+            return Err(BundleError::config(path, what, "serve them at 127.0.0.1"));
+        }
+        let (classes, rules) = classes(path, &raw.class)?;
+        let mut scheduler = PathBundleConfig { classes: rules, ..PathBundleConfig::default() };
+        raw.limits.put_into(path, &mut scheduler)?;
+        Ok(Config {
+            path: path.to_owned(),
+            paths: paths(path, at, raw.path)?,
+            keys,
+            peer,
+            shared,
+            tun: raw.tun,
+            routes: raw.routes,
+            fallback: raw.fallback,
+            classes,
+            scheduler,
+            metrics: raw.metrics,
+        })
+    }
+
+    /// What it does, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let name = &self.peer.name;
+        let mut lines = vec![match self.peer.at {
+            At::Calls(address) => format!("calls {name} at {address} (UDP)"),
+            At::Listens(address) => format!("is called by {name} at {address} (UDP)"),
+        }];
+        let device = self.tun.name.as_ref().map_or("a TUN device", DeviceName::as_str);
+        lines.push(format!("{device} has {}, MTU {} bytes", list(&self.tun.addresses), self.tun.mtu_bytes));
+        for (number, path) in self.paths.iter().enumerate() {
+            lines.push(format!("path {number}, {}: {}", path.name, path.describe()));
+        }
+        if !self.routes.is_empty() {
+            let down = if self.fallback { "they leave by the machine's other routes" } else { "they are unreachable" };
+            lines.push(format!("packets to {} go through {device}; while the bundle is down {down}", list(&self.routes)));
+        }
+        lines.extend(self.metrics.map(|at| format!("metrics are served at http://{at}/metrics")));
+        lines.extend(self.warnings().into_iter().map(|warning| format!("warning: {warning}")));
+        lines
+    }
+
+    /// What the system is set to that would keep packets from arriving.
+    fn warnings(&self) -> Vec<String> {
+        let filters = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"));
+            text.is_ok_and(|text| text.trim() == "1")
+        };
+        let interfaces = self.paths.iter().filter_map(|path| path.interface.as_ref()).map(DeviceName::as_str);
+        let strict: Vec<&str> = std::iter::once("all").chain(interfaces).filter(|name| filters(name)).collect();
+        let first = strict.first().map(|name| {
+            format!(
+                "rp_filter of {} is 1, so that the kernel drops what comes over a path that it would not choose itself; sysctl -w net.ipv4.conf.{name}.rp_filter=2",
+                strict.join(", ")
+            )
+        });
+        first.into_iter().collect()
+    }
+}
+
+impl PathConfig {
+    fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        match (&self.interface, self.source) {
+            (Some(interface), Some(source)) => parts.push(format!("interface {interface}, address {source}")),
+            (Some(interface), None) => parts.push(format!("interface {interface}")),
+            (None, Some(source)) => parts.push(format!("address {source}")),
+            (None, None) => parts.push("where the other end calls from".to_owned()),
+        }
+        parts.extend(self.remote.map(|remote| format!("to {remote}")));
+        if self.rules.is_standby {
+            parts.push("only while no other path is up".to_owned());
+        }
+        if self.rules.classes != u8::MAX {
+            let all: Vec<String> =
+                (0..8).filter(|class| self.rules.classes >> class & 1 == 1).map(|class| class.to_string()).collect();
+            parts.push(format!("only classes {}", all.join(", ")));
+        }
+        parts.extend(self.rules.bytes_a_day.map(|bytes| format!("at most {bytes} bytes a day")));
+        parts.extend(self.rules.minutes_a_day.map(|minutes| format!("at most {minutes} minutes a day")));
+        parts.join(", ")
+    }
+}
+
+fn list(all: &[IpNet]) -> String {
+    all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn at(path: &Path, raw: &Raw) -> Result<At, BundleError> {
+    match (raw.address, raw.listen) {
+        (Some(address), None) => Ok(At::Calls(address)),
+        (None, Some(listen)) if listen.port() >= 1024 => Ok(At::Listens(listen)),
+        (None, Some(listen)) => {
+            let what = format!("listen: port {} belongs to the system", listen.port());
+            Err(BundleError::config(path, what, "give one from 1024 on, for example 47471"))
+        }
+        (Some(_), Some(_)) => {
+            let what = "`address` and `listen` are both given, and one end calls while the other one listens";
+            Err(BundleError::config(path, what, "give one of them"))
+        }
+        (None, None) => {
+            let what = "neither `address` nor `listen` is given";
+            Err(BundleError::config(path, what, "give the address of the other end, or that at which it calls this one"))
+        }
+    }
+}
+
+fn peer_key(path: &Path, keys: &StateFolder, raw: &Raw) -> Result<PublicKey, BundleError> {
+    if let Some(key) = &raw.peer_key {
+        return key.parse().map_err(|error| {
+            let what = format!("peer_key: {key:?}: {error}");
+            BundleError::config(path, what, "give what \"farlink keygen\" prints at the other end")
+        });
+    }
+    keys.trusted()?.key(&raw.peer).ok_or_else(|| {
+        let what = format!("peer: the key of {:?} is not known", raw.peer);
+        BundleError::config(path, what, format!("give `peer_key`, or: farlink trust KEY {}", raw.peer))
+    })
+}
+
+fn secret(path: &Path, file: &Path) -> Result<PresharedKey, BundleError> {
+    let text = crate::gateway::read_secret(file).map_err(|error| {
+        let text = error.to_string();
+        let (what, remedy) = text.rsplit_once("; ").unwrap_or((&text, "check the file"));
+        BundleError::config(path, format!("psk_file: {what}"), remedy)
+    })?;
+    text.trim().parse().map_err(|error| {
+        let remedy = "it has 32 random bytes in base64, as of: head -c 32 /dev/urandom | base64";
+        BundleError::config(path, format!("psk_file: {error}"), remedy)
+    })
+}
+
+fn check_tun(path: &Path, tun: &Tun, routes: &[IpNet]) -> Result<(), BundleError> {
+    if !(SHORTEST_MTU..=LONGEST_MTU).contains(&tun.mtu_bytes) {
+        let what = format!("tun.mtu_bytes: {} is not within {SHORTEST_MTU} and {LONGEST_MTU}", tun.mtu_bytes);
+        return Err(BundleError::config(path, what, "give 1400 for Ethernet"));
+    }
+    if tun.addresses.is_empty() {
+        return Err(BundleError::config(path, "tun.addresses is empty", "give one, for example \"10.77.0.1/24\""));
+    }
+    let all: Vec<(String, crate::privileged::Request)> = tun
+        .addresses
+        .iter()
+        .map(|&address| {
+            let change = crate::privileged::Change::Add;
+            ("tun.addresses".to_owned(), crate::privileged::Request::Address { change, address })
+        })
+        .chain(routes.iter().map(|&to| {
+            let change = crate::privileged::Change::Add;
+            ("routes".to_owned(), crate::privileged::Request::Route { change, to })
+        }))
+        .collect();
+    for (place, (key, request)) in all.iter().enumerate() {
+        if all[..place].iter().any(|(_, other)| other == request) {
+            return Err(BundleError::config(path, format!("{key}: {request:?} is there twice"), "give it once"));
+        }
+        if let Some(fault) = request.fault() {
+            let (what, remedy) = fault.rsplit_once("; ").unwrap_or((&fault, "give another one"));
+            return Err(BundleError::config(path, format!("{key}: {what}"), remedy));
+        }
+    }
+    Ok(())
+}
+
+fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, BundleError> {
+    if raw.is_empty() || raw.len() > MOST_PATHS {
+        let what = format!("there are {} paths, and a bundle has 1 to {MOST_PATHS}", raw.len());
+        return Err(BundleError::config(path, what, "add a table [[path]] with `name` for each"));
+    }
+    let mut paths: Vec<PathConfig> = Vec::new();
+    for (n, it) in raw.into_iter().enumerate() {
+        let wrong = |key: &str, what: String, remedy: &str| {
+            Err(BundleError::config(path, format!("path[{n}].{key}: {what}"), remedy))
+        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if it.name.is_empty() || it.name.len() > 32 || !it.name.chars().all(is_plain) {
+            return wrong("name", format!("{:?} is no name", it.name), "give 1 to 32 letters, digits, \"-\", \"_\" and \".\"");
+        }
+        if paths.iter().any(|other| other.name == it.name) {
+            return wrong("name", format!("{:?} is there twice", it.name), "give each path a name of its own");
+        }
+        let remote = match (at, it.address) {
+            (At::Calls(_), Some(own)) => Some(own),
+            (At::Calls(address), None) => Some(address),
+            (At::Listens(_), None) => None,
+            (At::Listens(_), Some(_)) => {
+                return wrong("address", "this end does not call".to_owned(), "give it at the other end");
+            }
+        };
+        match at {
+            At::Calls(_) if it.interface.is_none() && it.source.is_none() => {
+                return wrong("interface", "is missing".to_owned(), "give `interface`, or `source`, an address of this machine");
+            }
+            At::Listens(_) if it.interface.is_some() || it.source.is_some() => {
+                return wrong("interface", "this end does not call".to_owned(), "give it at the other end");
+            }
+            _ => {}
+        }
+        if let (Some(source), Some(remote)) = (it.source, remote)
+            && source.is_ipv4() != remote.is_ipv4()
+        {
+            return wrong("source", format!("{source} does not reach {remote}"), "give both as IPv4 or both as IPv6");
+        }
+        if let Some(bytes) = it.mtu_bytes.filter(|bytes| !(1200..=9000).contains(bytes)) {
+            return wrong("mtu_bytes", format!("{bytes} is not within 1200 and 9000"), "give 1500 for Ethernet");
+        }
+        let is_ipv6 = remote.is_some_and(|remote| remote.is_ipv6());
+        let headers = if is_ipv6 { 48 } else { 28 };
+        let rules = it.rules(path, n, headers)?;
+        paths.push(PathConfig {
+            name: it.name,
+            interface: it.interface,
+            source: it.source,
+            remote,
+            mtu_bytes: it.mtu_bytes,
+            rules,
+        });
+    }
+    Ok(paths)
+}
+
+impl RawPath {
+    fn rules(&self, path: &Path, n: usize, headers: u32) -> Result<PathRules, BundleError> {
+        let usual = PathRules::default();
+        let number = |key: &str, value: Option<f64>, most: f64, what: &str| match value {
+            Some(value) if !(0.0..=most).contains(&value) => {
+                let wrong = format!("path[{n}].{key}: {value} cannot be");
+                Err(BundleError::config(path, wrong, format!("give {what}, 0 to {most:e}")))
+            }
+            value => Ok(value),
+        };
+        let classes = match &self.classes {
+            None => u8::MAX,
+            Some(all) => class_bits(path, n, all)?,
+        };
+        let probe_interval = number("probe_interval_s", self.probe_interval_s, 3600.0, "seconds")?;
+        let queue = number("queue_s", self.queue_s, 60.0, "seconds")?;
+        Ok(PathRules {
+            number: Some(n as u8),
+            is_standby: self.standby,
+            classes,
+            cost: number("cost", Some(self.cost), 1e12, "a cost of a byte")?.unwrap_or(1.0),
+            overhead_bytes: headers + SEAL_BYTES as u32,
+            bytes_a_day: number("bytes_a_day", self.bytes_a_day, 1e15, "bytes")?.map(|bytes| bytes as u64),
+            minutes_a_day: self.minutes_a_day,
+            probe_bytes_a_day: number("probe_bytes_a_day", self.probe_bytes_a_day, 1e15, "bytes")?
+                .map_or(usual.probe_bytes_a_day, |bytes| bytes as u64),
+            probe_interval: probe_interval.map_or(usual.probe_interval, Time::from_secs_f64),
+            queue: queue.map_or(usual.queue, Time::from_secs_f64),
+            ..usual
+        })
+    }
+}
+
+fn class_bits(path: &Path, n: usize, all: &[u8]) -> Result<u8, BundleError> {
+    match all.iter().find(|&&class| usize::from(class) >= CLASSES) {
+        Some(class) => {
+            let what = format!("path[{n}].classes: there is no class {class}");
+            Err(BundleError::config(path, what, "give classes from 0 to 7"))
+        }
+        None => Ok(all.iter().fold(0, |bits, class| bits | 1 << class)),
+    }
+}
+
+/// The class of each DSCP, and the rules of each class.
+fn classes(path: &Path, raw: &[RawClass]) -> Result<([u8; 64], [ClassRules; CLASSES]), BundleError> {
+    let (mut of_dscp, mut rules) = ([USUAL_CLASS; 64], [ClassRules::default(); CLASSES]);
+    for (n, class) in raw.iter().enumerate() {
+        let Some(own) = rules.get_mut(usize::from(class.number)) else {
+            let what = format!("class[{n}].number: there is no class {}", class.number);
+            return Err(BundleError::config(path, what, "give a class from 0, which goes first, to 7"));
+        };
+        let policy = match class.policy {
+            RawPolicy::Redundant => Policy::Redundant,
+            RawPolicy::RedundantOnAll => Policy::RedundantOnAll,
+            RawPolicy::EarliestDelivery => Policy::EarliestDelivery,
+            RawPolicy::Cheapest => Policy::Cheapest,
+        };
+        *own = ClassRules { policy, is_ordered: class.ordered };
+        for &dscp in &class.dscp {
+            let Some(entry) = of_dscp.get_mut(usize::from(dscp)) else {
+                let what = format!("class[{n}].dscp: there is no DSCP {dscp}");
+                return Err(BundleError::config(path, what, "give numbers from 0 to 63, for example 46 for EF"));
+            };
+            *entry = class.number;
+        }
+    }
+    Ok((of_dscp, rules))
+}
+
+impl RawLimits {
+    fn put_into(&self, path: &Path, scheduler: &mut PathBundleConfig) -> Result<(), BundleError> {
+        for (key, value, place) in [
+            ("latency_s", self.latency_s, &mut scheduler.latency),
+            ("repeat_s", self.repeat_s, &mut scheduler.repeat_within),
+            ("wait_s", self.wait_s, &mut scheduler.longest_wait),
+        ] {
+            let Some(value) = value else { continue };
+            if !(0.001..=600.0).contains(&value) {
+                let what = format!("limits.{key}: {value} s cannot be");
+                return Err(BundleError::config(path, what, "give seconds, 0.001 to 600"));
+            }
+            *place = Time::from_secs_f64(value);
+        }
+        scheduler.repeat = self.repeat.unwrap_or(scheduler.repeat);
+        if let Some(bytes) = self.queue_bytes {
+            if !(10_000..=1 << 30).contains(&bytes) {
+                let what = format!("limits.queue_bytes: {bytes} is not within 10000 and 1073741824");
+                return Err(BundleError::config(path, what, "give a number within these"));
+            }
+            scheduler.queue_bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::seal::StaticKey;
+
+    use super::*;
+
+    fn ship() -> String {
+        let key = StaticKey::generate().public();
+        format!(
+            r#"
+            keys = "keys"
+            peer = "vps"
+            peer_key = "{key}"
+            address = "203.0.113.5:47471"
+            routes = ["0.0.0.0/0"]
+            [tun]
+            name = "farlink0"
+            addresses = ["10.77.0.2/24"]
+            [[path]]
+            name = "starlink"
+            interface = "eth1"
+            [[path]]
+            name = "iridium"
+            interface = "ppp0"
+            standby = true
+            classes = [0, 1]
+            bytes_a_day = 5e6
+            probe_bytes_a_day = 50e3
+            [[class]]
+            number = 0
+            dscp = [46]
+            policy = "redundant"
+            "#
+        )
+    }
+
+    fn parse(text: &str) -> Result<Config, BundleError> {
+        Config::parse(Path::new("ship.toml"), text)
+    }
+
+    #[test]
+    fn the_example_says_what_it_does() {
+        let config = parse(&ship()).unwrap();
+        let lines = config.lines().join("\n");
+        for part in [
+            "calls vps at 203.0.113.5:47471",
+            "path 1, iridium: interface ppp0, to 203.0.113.5:47471, only while no other path is up, only classes 0, 1, at most 5000000 bytes a day",
+            "while the bundle is down they are unreachable",
+        ] {
+            assert!(lines.contains(part), "{part} in {lines}");
+        }
+        assert_eq!((config.classes[46], config.classes[0]), (0, USUAL_CLASS));
+        assert_eq!(config.paths[1].rules.overhead_bytes, 28 + 25);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_a_remedy() {
+        let wrong = [
+            ("[tun]", "[tunnel]", "tun"),
+            ("keys =", "kyes =", "did you mean `keys`?"),
+            ("standby = true", "standby = 1", "line 18"),
+            ("classes = [0, 1]", "classes = [8]", "path[1].classes: there is no class 8; give classes from 0 to 7"),
+            ("bytes_a_day = 5e6", "bytes_a_day = -1", "path[1].bytes_a_day: -1 cannot be"),
+            ("name = \"iridium\"", "name = \"starlink\"", "is there twice"),
+            ("interface = \"ppp0\"", "", "path[1].interface: is missing"),
+            ("interface = \"ppp0\"", "interface = \"../x\"", "is no name of an interface"),
+            ("[\"10.77.0.2/24\"]", "[]", "tun.addresses is empty"),
+            ("[\"10.77.0.2/24\"]", "[\"127.0.0.1/8\"]", "tun.addresses: 127.0.0.1"),
+            ("\"0.0.0.0/0\"", "\"10.0.0.1/8\"", "routes: 10.0.0.1/8 has bits beyond its prefix; give 10.0.0.0/8"),
+            ("address = \"203", "listen = \"203", "this end does not call"),
+            ("dscp = [46]", "dscp = [64]", "there is no DSCP 64"),
+            ("policy = \"redundant\"", "policy = \"best\"", "unknown variant"),
+            ("routes = [", "metrics = \"0.0.0.0:9\"\nroutes = [", "metrics: other machines reach"),
+            ("routes = [", "psk_file = \"none\"\nroutes = [", "psk_file"),
+        ];
+        for (from, to, expected) in wrong {
+            let error = parse(&ship().replacen(from, to, 1)).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(expected) && text.contains("; "), "{to}: {text}");
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_not_known_is_asked_for() {
+        let text: String = ship().lines().filter(|line| !line.contains("peer_key")).map(|line| format!("{line}\n")).collect();
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains("farlink trust KEY vps"), "{error}");
+    }
+}

@@ -1,0 +1,516 @@
+//! Moves packets between the TUN device, the bundle, the session and the sockets, on one thread.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::PoisonError;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use farlink_core::Time;
+use farlink_core::paths::{PathBundle, PathId, PathState};
+use farlink_core::rng::RandomSource as _;
+use farlink_core::wire::paths;
+use tokio::net::TcpListener;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::io::{Buffer, Clock, Socket, Timer, unix_us};
+use crate::privileged::Change;
+use crate::seal::random::OsRandom;
+
+use super::capture::Way as Direction;
+use super::config::At;
+use super::error::BundleError;
+use super::events::Event;
+use super::interfaces::Interfaces;
+use super::metrics::{self, Own};
+use super::outbox::Outbox;
+use super::session::{Datagram, Event as SessionEvent, PathPlace, Place, Session};
+use super::start::Bundle;
+use super::ways::{self, Way};
+use super::flow;
+
+/// Packets from the device in one turn, so that what has arrived waits for few.
+const BATCH: usize = 64;
+/// Longest packet of a device.
+const LONGEST_PACKET: usize = 65_536;
+/// Path sizes, routes of a fallback and metrics are looked at so often.
+const TICK: Time = Time::from_millis(250);
+/// Interfaces too, in case netlink has lost a message.
+const LOOK: Time = Time::from_secs(10);
+/// After a change of an interface others usually follow.
+const SETTLE: Duration = Duration::from_millis(20);
+/// The same fault is told again after this time.
+const SAME_FAULT: Time = Time::from_secs(30);
+const MOST_FAULTS: usize = 64;
+/// A [`Time`] ends after 213 days: before that everything begins again.
+const LONGEST_RUN: Time = Time::from_secs(200 * 86_400);
+/// Longest packets of paths to an end that listens, before they are searched.
+const USUAL_LONGEST: u16 = 1500;
+
+pub(super) struct Driver<T> {
+    parts: Bundle,
+    tell: T,
+    clock: Clock,
+    session: Session,
+    bundle: PathBundle<Bytes>,
+    /// The device, which is read like a pipe: tokio's other form for descriptors needs unsafe code.
+    tun: Receiver,
+    sockets: Vec<Option<Socket>>,
+    outboxes: Vec<Outbox>,
+    /// Of an end that calls.
+    ways: Vec<Result<Way, String>>,
+    carriers: Vec<bool>,
+    /// Packets lost when a path was last looked at, and looks without a loss.
+    losses: Vec<(u64, u64)>,
+    has_routes: bool,
+    faults: BTreeMap<String, Time>,
+    /// What was said last of each path that the bundle told of.
+    told: BTreeMap<String, &'static str>,
+    own: Own,
+    metrics: Option<metrics::Shared>,
+    next_tick: Time,
+    next_look: Time,
+}
+
+/// What a turn begins with.
+enum Woken {
+    Work,
+    Interfaces,
+    HelperEnded,
+    Stop,
+}
+
+impl<T: FnMut(Event)> Driver<T> {
+    /// Opens what is left to open, within a runtime of `tokio`.
+    pub(super) fn start(mut parts: Bundle, tell: T) -> Result<Self, BundleError> {
+        let clock = Clock::start();
+        let session = parts.session()?;
+        let bundle = new_bundle(&parts, clock.now());
+        let tun = Receiver::from_owned_fd_unchecked(parts.tun.try_clone()?)?;
+        let paths = parts.config.paths.len();
+        let mut sockets: Vec<Option<Socket>> = (0..paths).map(|_| None).collect();
+        if let At::Listens(address) = parts.config.peer.at {
+            let socket = parts.helper.bind(None, address.ip(), address.port())?;
+            sockets = vec![Some(Socket::from_std(socket)?)];
+        }
+        let metrics = match parts.config.metrics {
+            None => None,
+            Some(address) => {
+                let failed = |error| BundleError::Output { what: format!("metrics at {address}"), error };
+                let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                let shared = metrics::Shared::default();
+                tokio::spawn(metrics::serve(TcpListener::from_std(listener).map_err(failed)?, shared.clone()));
+                Some(shared)
+            }
+        };
+        let mut driver = Driver {
+            outboxes: (0..paths).map(|_| Outbox::default()).collect(),
+            ways: vec![Err("not looked for yet".to_owned()); paths],
+            carriers: vec![false; paths],
+            losses: vec![(0, 0); paths],
+            has_routes: !parts.config.fallback,
+            parts,
+            tell,
+            clock,
+            session,
+            bundle,
+            tun,
+            sockets,
+            faults: BTreeMap::new(),
+            told: BTreeMap::new(),
+            own: Own::default(),
+            metrics,
+            next_tick: Time::ZERO,
+            next_look: Time::ZERO,
+        };
+        driver.set_longest();
+        Ok(driver)
+    }
+
+    pub(super) async fn run(mut self, mut stop: UnboundedReceiver<()>) -> Result<(), BundleError> {
+        let mut interfaces = Interfaces::watch()?;
+        let helper = Receiver::from_owned_fd_unchecked(self.parts.helper.ended()?)?;
+        let timer = Timer::new();
+        let mut buffer = Buffer::new();
+        let mut packet = vec![0; LONGEST_PACKET];
+        self.look(&interfaces).await;
+        let device = self.parts.device.as_str().to_owned();
+        (self.tell)(Event::new("started", format!("{device} is ready; helper process {}", self.parts.helper.process())));
+        notify(&[sd_notify::NotifyState::Ready]);
+        loop {
+            self.take_from_device(&mut packet)?;
+            self.take_from_sockets(&mut buffer);
+            let now = self.turn();
+            if now > LONGEST_RUN {
+                self.begin_again()?;
+            }
+            let due = self.bundle.poll_timeout().unwrap_or(Time::NEVER).min(self.session.poll_timeout());
+            let due = due.min(self.next_tick).min(self.next_look);
+            let span = self.clock.until(due);
+            match self.wait(&timer, span, &mut interfaces, &helper, &mut stop).await {
+                Woken::Work => {}
+                Woken::Interfaces => {
+                    tokio::time::sleep(SETTLE).await;
+                    self.next_look = Time::ZERO;
+                }
+                Woken::HelperEnded => return Err(BundleError::Ended("the helper process")),
+                Woken::Stop => break,
+            }
+            if self.clock.now() >= self.next_look {
+                self.look(&interfaces).await;
+            }
+        }
+        notify(&[sd_notify::NotifyState::Stopping]);
+        self.end()
+    }
+
+    async fn wait(
+        &self,
+        timer: &Timer,
+        span: Duration,
+        interfaces: &mut Interfaces,
+        helper: &Receiver,
+        stop: &mut UnboundedReceiver<()>,
+    ) -> Woken {
+        let sockets = std::future::poll_fn(|cx| {
+            let is_ready = self.sockets.iter().flatten().any(|socket| socket.poll_readable(cx).is_ready());
+            if is_ready { Poll::Ready(()) } else { Poll::Pending }
+        });
+        tokio::select! {
+            biased;
+            _ = stop.recv() => Woken::Stop,
+            () = end_of(helper) => Woken::HelperEnded,
+            () = interfaces.changed() => Woken::Interfaces,
+            _ = self.tun.readable() => Woken::Work,
+            () = sockets => Woken::Work,
+            () = timer.wait_for(span) => Woken::Work,
+        }
+    }
+
+    /// Packets from the device go to the bundle.
+    fn take_from_device(&mut self, buffer: &mut [u8]) -> Result<(), BundleError> {
+        let now = self.clock.now();
+        for _ in 0..BATCH {
+            let bytes = match self.tun.try_read(buffer) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // A device that somebody takes down gives EIO, one that was removed EBADFD.
+                Err(error) => {
+                    tracing::warn!(%error, "the device cannot be read");
+                    return Err(BundleError::Ended("the TUN device"));
+                }
+            };
+            let packet = &buffer[..bytes];
+            let Some((class, flow)) = flow::of(packet, &self.parts.config.classes) else {
+                self.own.no_ip += 1;
+                continue;
+            };
+            if let Some(capture) = &mut self.parts.capture {
+                capture.add(unix_us(), Direction::ToPeer, packet);
+            }
+            self.bundle.send(now, Bytes::copy_from_slice(packet), class, flow);
+        }
+        Ok(())
+    }
+
+    /// Datagrams go to the session, and what is in them to the bundle.
+    fn take_from_sockets(&mut self, buffer: &mut Buffer) {
+        let now = self.clock.now();
+        let listens = matches!(self.parts.config.peer.at, At::Listens(_));
+        for (number, socket) in self.sockets.iter().enumerate() {
+            let Some(socket) = socket else { continue };
+            let (session, bundle, own) = (&mut self.session, &mut self.bundle, &mut self.own);
+            let received = socket.try_receive(buffer, |route, _, datagram| {
+                let local = route.local.filter(|_| listens);
+                let from = Place { socket: number, remote: route.remote, local };
+                let Some((path, content)) = session.handle_datagram(now, from, datagram) else { return };
+                match paths::decode(content) {
+                    Some(packet) => bundle.handle_packet(now, PathId(path), &packet),
+                    None => own.malformed += 1,
+                }
+            });
+            if let Err(error) = received {
+                tracing::debug!(%error, number, "a socket cannot be read");
+            }
+        }
+    }
+
+    /// Time passes, and everything goes on that can; returns the time.
+    fn turn(&mut self) -> Time {
+        let now = self.clock.now();
+        self.session.handle_timeout(now);
+        self.follow_session(now);
+        self.set_carriers(now);
+        self.bundle.handle_timeout(now);
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.tick();
+        }
+        self.send_packets(now);
+        self.session.handle_timeout(now);
+        while let Some(Datagram { to, bytes }) = self.session.poll_transmit() {
+            let mut outbox = Outbox::default();
+            outbox.push(to, &bytes, 1);
+            send(&self.sockets, &mut outbox, &mut self.own);
+        }
+        self.deliver();
+        while let Some(event) = self.bundle.poll_event() {
+            let event = Event::of_bundle(&self.parts.config, event);
+            // A path that was only suspected for a moment is up again, and nobody was told that it was not.
+            if event.path.as_ref().is_none_or(|path| self.told.insert(path.clone(), event.kind) != Some(event.kind)) {
+                (self.tell)(event);
+            }
+        }
+        now
+    }
+
+    fn send_packets(&mut self, now: Time) {
+        let mut sealed = Vec::with_capacity(2048);
+        while let Some((PathId(path), packet)) = self.bundle.poll_transmit(now) {
+            sealed.clear();
+            let content_bytes = packet.wire_bytes();
+            let to = self.session.seal(now, path, content_bytes, &mut sealed, |out| {
+                paths::encode_into(&packet, out);
+            });
+            let Some(to) = to else {
+                self.own.unsent += 1;
+                continue;
+            };
+            let most = self.sockets.get(to.socket).and_then(Option::as_ref).map_or(1, Socket::most_datagrams);
+            let outbox = &mut self.outboxes[usize::from(path)];
+            if !outbox.push(to, &sealed, most) {
+                send(&self.sockets, outbox, &mut self.own);
+                outbox.push(to, &sealed, most);
+            }
+        }
+        for outbox in &mut self.outboxes {
+            send(&self.sockets, outbox, &mut self.own);
+        }
+    }
+
+    /// Packets of the peer go to the device.
+    fn deliver(&mut self) {
+        while let Some(packet) = self.bundle.receive() {
+            if let Some(capture) = &mut self.parts.capture {
+                capture.add(unix_us(), Direction::FromPeer, &packet);
+            }
+            if rustix::io::write(&self.parts.tun, &packet).is_err() {
+                self.own.untaken += 1;
+            }
+        }
+    }
+
+    fn follow_session(&mut self, now: Time) {
+        while let Some(event) = self.session.poll_event() {
+            if let SessionEvent::Longest { path, bytes, .. } = event {
+                self.bundle.set_mtu(now, PathId(path), bytes);
+            }
+            let Some(event) = Event::of_session(&self.parts.config, &event) else { continue };
+            if event.kind == "fault" && !self.is_new(now, &event.text) {
+                continue;
+            }
+            (self.tell)(event);
+        }
+    }
+
+    /// Whether a fault was not told lately.
+    fn is_new(&mut self, now: Time, fault: &str) -> bool {
+        self.faults.retain(|_, told| now < *told + SAME_FAULT);
+        if self.faults.contains_key(fault) || self.faults.len() >= MOST_FAULTS {
+            return false;
+        }
+        self.faults.insert(fault.to_owned(), now);
+        true
+    }
+
+    fn set_carriers(&mut self, now: Time) {
+        for (path, carrier) in (0..).zip(&mut self.carriers) {
+            let is_usable = self.session.is_usable(path);
+            if *carrier != is_usable {
+                *carrier = is_usable;
+                self.bundle.set_carrier(now, PathId(path), is_usable);
+            }
+        }
+    }
+
+    /// What need not follow at once.
+    fn tick(&mut self) {
+        for (path, (lost, looks)) in (0..).zip(&mut self.losses) {
+            let stats = self.bundle.stats(PathId(path));
+            let has_lost = stats.lost_packets != *lost;
+            // Short packets come through a black hole: only a look without any loss says that long ones do as well.
+            *looks += u64::from(!has_lost);
+            *lost = stats.lost_packets;
+            let timeout = stats.round_trip.map_or(1.0, |round_trip| round_trip + 4.0 * stats.variation).max(0.2);
+            self.session.note_path(path, *looks, has_lost, Time::from_secs_f64(timeout));
+        }
+        if self.parts.config.fallback {
+            self.set_routes();
+        }
+        if let Some(shared) = &self.metrics {
+            let names = self.parts.config.paths.iter().zip(0..);
+            let stats = names.map(|(path, number)| (path.name.as_str(), self.bundle.stats(PathId(number))));
+            let text = metrics::text(stats, &self.bundle.totals(), &self.session.counts(), &self.own);
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+        if let Some(capture) = &mut self.parts.capture {
+            capture.flush();
+        }
+    }
+
+    /// With `fallback`, packets go through the device only while a path carries them.
+    fn set_routes(&mut self) {
+        let paths = 0..self.carriers.len() as u8;
+        let is_up = paths.into_iter().any(|path| self.bundle.stats(PathId(path)).state == Some(PathState::Up));
+        if is_up == self.has_routes {
+            return;
+        }
+        self.has_routes = is_up;
+        let change = if is_up { Change::Add } else { Change::Remove };
+        for &to in &self.parts.config.routes {
+            if let Err(error) = self.parts.helper.route(change, to) {
+                (self.tell)(Event::new("fault", error.to_string()));
+            }
+        }
+        let text = if is_up { "packets go through the bundle" } else { "packets leave by the machine's other routes" };
+        (self.tell)(Event::new("fallback", text));
+    }
+
+    /// Looks which paths have a way, and opens sockets for those that have another one.
+    async fn look(&mut self, interfaces: &Interfaces) {
+        self.next_look = self.clock.now() + LOOK;
+        if matches!(self.parts.config.peer.at, At::Listens(_)) {
+            return;
+        }
+        let all = match interfaces.all().await {
+            Ok(all) => all,
+            Err(error) => {
+                tracing::warn!(%error, "interfaces cannot be listed");
+                return;
+            }
+        };
+        for number in 0..self.ways.len() {
+            let found = ways::of(&self.parts.config.paths[number], &all);
+            if found == self.ways[number] {
+                // A route to the peer may have come.
+                if found.is_ok() && self.session.place(number as u8).is_some() && !self.session.is_open() {
+                    self.session.hurry(self.clock.now());
+                }
+                continue;
+            }
+            self.take_way(number, found);
+        }
+    }
+
+    fn take_way(&mut self, number: usize, found: Result<Way, String>) {
+        let (now, path) = (self.clock.now(), number as u8);
+        let config = &self.parts.config.paths[number];
+        let name = config.name.clone();
+        let opened = found.clone().and_then(|way| {
+            let socket = self.parts.helper.bind(Some(way.device.clone()), way.source, 0).map_err(|error| error.to_string())?;
+            Ok((Socket::from_std(socket).map_err(|error| error.to_string())?, way))
+        });
+        match opened {
+            Ok((socket, way)) => {
+                self.sockets[number] = Some(socket);
+                let place = Place { socket: number, remote: way.remote, local: None };
+                let is_last_resort = config.rules.is_standby;
+                let place = PathPlace { place, longest_bytes: way.longest_bytes, is_last_resort };
+                self.session.set_path(now, path, Some(place));
+                (self.tell)(Event::of_path("interface", &name, format!("goes through {}", way.device)));
+                self.ways[number] = found;
+            }
+            Err(why) => {
+                self.sockets[number] = None;
+                self.session.set_path(now, path, None);
+                let is_told = self.ways[number].as_ref().err() == Some(&why);
+                self.ways[number] = Err(why.clone());
+                if !is_told {
+                    (self.tell)(Event::of_path("interface", &name, why));
+                }
+            }
+        }
+    }
+
+    /// Sizes are searched up to what the config says, or what Ethernet carries.
+    fn set_longest(&mut self) {
+        if let At::Listens(address) = self.parts.config.peer.at {
+            for (path, config) in (0..).zip(&self.parts.config.paths) {
+                let longest = config.mtu_bytes.unwrap_or(USUAL_LONGEST);
+                self.session.set_longest(path, longest, address.is_ipv4());
+            }
+        }
+    }
+
+    /// The clock has come to its end.
+    fn begin_again(&mut self) -> Result<(), BundleError> {
+        self.clock = Clock::start();
+        self.session = self.parts.session()?;
+        self.bundle = new_bundle(&self.parts, self.clock.now());
+        (self.next_tick, self.next_look) = (Time::ZERO, Time::ZERO);
+        self.faults.clear();
+        self.carriers.fill(false);
+        self.losses.fill((0, 0));
+        self.ways.fill(Err("looked for again".to_owned()));
+        self.set_longest();
+        Ok(())
+    }
+
+    /// Says goodbye and takes away what guards the routes. The device goes with the process.
+    fn end(mut self) -> Result<(), BundleError> {
+        self.session.close();
+        while let Some(Datagram { to, bytes }) = self.session.poll_transmit() {
+            let mut outbox = Outbox::default();
+            outbox.push(to, &bytes, 1);
+            send(&self.sockets, &mut outbox, &mut self.own);
+        }
+        if self.has_routes {
+            for &to in &self.parts.config.routes {
+                self.parts.helper.route(Change::Remove, to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until the helper has ended: its answers have been read when nobody waits for one.
+async fn end_of(helper: &Receiver) {
+    while helper.readable().await.is_ok() {
+        match helper.try_read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
+    }
+}
+
+fn new_bundle(parts: &Bundle, now: Time) -> PathBundle<Bytes> {
+    let mut bundle = PathBundle::new(parts.config.scheduler.clone(), now, OsRandom.next_u64());
+    for path in &parts.config.paths {
+        let id = bundle.add_path(now, path.rules.clone());
+        bundle.set_carrier(now, id, false);
+    }
+    bundle
+}
+
+fn send(sockets: &[Option<Socket>], outbox: &mut Outbox, own: &mut Own) {
+    let Some(to) = outbox.to() else { return };
+    let sent = match sockets.get(to.socket) {
+        Some(Some(socket)) => outbox.send(socket),
+        _ => Err(io::ErrorKind::NotConnected.into()),
+    };
+    if let Err(error) = sent {
+        own.unsent += 1;
+        outbox.clear();
+        tracing::debug!(%error, remote = %to.remote, "a datagram was not sent");
+    }
+}
+
+/// Tells systemd, if it has started the bundle.
+fn notify(state: &[sd_notify::NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "systemd was not told");
+    }
+}

@@ -1,0 +1,57 @@
+//! Why a bundle does not run.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::privileged::PrivilegedError;
+use crate::state::StateError;
+
+/// Why a bundle does not run. The text says what is wrong and what to do, with "; " between.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BundleError {
+    /// The configuration is wrong.
+    #[error("{}: {what}; {remedy}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A file of this host cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The network cannot be changed.
+    #[error(transparent)]
+    Privileged(#[from] PrivilegedError),
+    /// The capture or the metrics cannot be had.
+    #[error("{what}: {error}; choose another place")]
+    Output {
+        /// Where.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The helper or the device is gone while the bundle runs.
+    #[error("{0} has ended while the bundle ran; start the bundle again")]
+    Ended(&'static str),
+    /// The system refuses something that a process needs.
+    #[error("the system does not let the bundle run: {0}; close other programs")]
+    System(#[from] io::Error),
+}
+
+impl BundleError {
+    pub(super) fn config(path: &Path, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        BundleError::Config { path: path.to_owned(), what: what.into(), remedy: remedy.into() }
+    }
+
+    /// What a process should exit with: 1 when something has ended, 2 when someone has to change something first.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            BundleError::Ended(_) | BundleError::Privileged(PrivilegedError::Gone | PrivilegedError::Silent(_)) => 1,
+            _ => 2,
+        }
+    }
+}

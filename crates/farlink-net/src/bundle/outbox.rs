@@ -1,0 +1,87 @@
+//! Datagrams to one place that the kernel takes at once (UDP segmentation offload).
+
+use std::io;
+
+use farlink_core::endpoint::Ecn;
+
+use crate::io::Socket;
+use crate::mux::{Batch, Route};
+
+use super::session::Place;
+
+/// What one call gives to the kernel at most: the length of a UDP datagram before it is cut.
+const MOST_BYTES: usize = 60_000;
+
+/// Datagrams of equal length, the last of which may be shorter.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    to: Option<Place>,
+    bytes: Vec<u8>,
+    each: usize,
+    count: usize,
+    is_full: bool,
+}
+
+impl Outbox {
+    /// Takes a datagram, or not, if what waits has to be sent first.
+    pub(super) fn push(&mut self, to: Place, datagram: &[u8], most: usize) -> bool {
+        if self.count == 0 {
+            (self.to, self.each) = (Some(to), datagram.len());
+        } else if self.is_full
+            || self.to != Some(to)
+            || datagram.len() > self.each
+            || self.count >= most
+            || self.bytes.len() + datagram.len() > MOST_BYTES
+        {
+            return false;
+        }
+        self.bytes.extend(datagram);
+        self.count += 1;
+        self.is_full = datagram.len() < self.each;
+        true
+    }
+
+    /// Where to, if something waits.
+    pub(super) fn to(&self) -> Option<Place> {
+        self.to.filter(|_| self.count > 0)
+    }
+
+    /// Sends what waits; it is gone whether the kernel takes it or not.
+    pub(super) fn send(&mut self, socket: &Socket) -> io::Result<()> {
+        let Some(to) = self.to() else { return Ok(()) };
+        let batch = Batch {
+            route: Route { remote: to.remote, local: to.local },
+            ecn: Ecn::NotCapable,
+            bytes: self.bytes.len(),
+            datagram_bytes: self.each,
+        };
+        let sent = socket.try_send(&batch, &self.bytes);
+        self.clear();
+        sent
+    }
+
+    /// Forgets what waits.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        (self.count, self.is_full) = (0, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_datagrams_go_together_and_a_shorter_one_ends_them() {
+        let place = |port: u16| Place { socket: 0, remote: ([127, 0, 0, 1], port).into(), local: None };
+        let mut outbox = Outbox::default();
+        assert_eq!(outbox.to(), None);
+        assert!(outbox.push(place(1), &[0; 100], 3) && outbox.push(place(1), &[0; 100], 3));
+        assert!(!outbox.push(place(2), &[0; 100], 3), "to somebody else");
+        assert!(!outbox.push(place(1), &[0; 101], 3), "longer");
+        assert!(outbox.push(place(1), &[0; 50], 3), "the last");
+        assert!(!outbox.push(place(1), &[0; 50], 9));
+        outbox.clear();
+        assert!(outbox.push(place(2), &[0; 50_000], 9) && !outbox.push(place(2), &[0; 50_000], 9), "too long together");
+    }
+}

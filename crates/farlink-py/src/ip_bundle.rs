@@ -1,0 +1,94 @@
+//! Bundles of IP paths: run until a signal, what they would do, and the helper process of one.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use farlink_net::bundle::{Bundle, BundleError, Config, Event};
+use farlink_net::privileged;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use serde_json::json;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::net::raised;
+
+/// Interval at which Python is asked for signals.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+fn from_bundle(error: &BundleError) -> PyErr {
+    raised(&error.to_string(), error.exit_code())
+}
+
+/// Runs a bundle until SIGTERM or Ctrl-C. `helper` is the command of a process that calls `serve_bundle_helper`; `tell` is called with events
+/// as JSON. This thread has no capability afterwards.
+#[pyfunction]
+#[pyo3(signature = (config, helper, tell, capture=None))]
+pub(crate) fn run_ip_bundle(
+    py: Python<'_>,
+    config: PathBuf,
+    helper: Vec<String>,
+    tell: Py<PyAny>,
+    capture: Option<PathBuf>,
+) -> PyResult<()> {
+    let [program, arguments @ ..] = &helper[..] else {
+        return Err(raised("the helper has no command; give one", 2));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let bundle = py.detach(|| Bundle::prepare(Config::read(&config)?, command, capture.as_deref()));
+    let bundle = bundle.map_err(|error| from_bundle(&error))?;
+    // Threads that begin now have no capability either.
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| raised(&format!("the runtime cannot start: {error}; close other programs"), 2))?;
+    let (stop, stopped) = unbounded_channel();
+    let failure: Mutex<Option<PyErr>> = Mutex::new(None);
+    let watcher = thread::current();
+    let ended = thread::scope(|scope| {
+        let (failure, stop_now) = (&failure, stop.clone());
+        let worker = scope.spawn(move || {
+            let ended = runtime.block_on(bundle.run(stopped, |event| {
+                let event = event_to_json(&event);
+                if let Err(error) = Python::attach(|py| tell.call1(py, (event,)).map(drop)) {
+                    failure.lock().expect("nothing panics").get_or_insert(error);
+                    let _ = stop_now.send(());
+                }
+            }));
+            watcher.unpark();
+            ended
+        });
+        while !worker.is_finished() {
+            py.detach(|| thread::park_timeout(INTERVAL));
+            if let Err(error) = py.check_signals() {
+                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    failure.lock().expect("nothing panics").get_or_insert(error);
+                }
+                let _ = stop.send(());
+            }
+        }
+        py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    match failure.into_inner().expect("nothing panics") {
+        Some(error) => Err(error),
+        None => ended.map_err(|error| from_bundle(&error)),
+    }
+}
+
+fn event_to_json(event: &Event) -> String {
+    json!({"kind": event.kind, "path": event.path, "text": event.text}).to_string()
+}
+
+/// Checks a configuration; says in lines what it does.
+#[pyfunction]
+pub(crate) fn check_ip_bundle(py: Python<'_>, config: PathBuf) -> PyResult<Vec<String>> {
+    py.detach(|| Config::read(&config)).map(|config| config.lines()).map_err(|error| from_bundle(&error))
+}
+
+/// The helper process of a bundle: does what is asked for over standard input, until its other end is gone.
+#[pyfunction]
+pub(crate) fn serve_bundle_helper(py: Python<'_>) -> PyResult<()> {
+    py.detach(privileged::serve).map_err(|error| raised(&error.to_string(), 1))
+}

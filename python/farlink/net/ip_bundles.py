@@ -1,0 +1,84 @@
+"""Bundles of IP paths between two hosts. The page `docs/guides/bundle-ship.md` sets one up."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from farlink.errors import core_errors
+
+# Isolated, so that neither the folder nor the environment of the caller says what is imported.
+_HELPER = [sys.executable, "-I", "-c", "from farlink._core import serve_bundle_helper; serve_bundle_helper()"]
+
+
+@dataclass(frozen=True)
+class IpBundleEvent:
+    """Something that happened to a bundle."""
+
+    kind: str
+    """A short word, as `started`, `open`, `up`, `down`, `left-out` or `fault`."""
+    path: str | None
+    """Name of the path, if it is about one."""
+    text: str
+    """What happened; after a semicolon what to do, if something is to be done."""
+
+
+def run_ip_bundle(
+    config: str | os.PathLike[str],
+    tell: Callable[[IpBundleEvent], None] | None = None,
+    *,
+    capture: str | os.PathLike[str] | None = None,
+) -> None:
+    """Carry the packets of a TUN device over several paths until SIGTERM or Ctrl-C. It starts whole or not at all.
+
+    What needs CAP_NET_ADMIN is done by a helper process; this thread has no capability afterwards.
+
+    Parameters
+    ----------
+    config
+        The configuration of a bundle, a TOML file.
+    tell
+        Is called with what happens to it.
+    capture
+        Write the packets of the device to this file (pcapng, for Wireshark).
+
+    Raises
+    ------
+    TransferError
+        If the configuration is wrong, a file of this host or an address cannot be used, or the helper or the device ends.
+    """
+    from farlink import _core
+
+    def told(event: str) -> None:
+        if tell is not None:
+            tell(IpBundleEvent(**json.loads(event)))
+
+    with core_errors():
+        _core.run_ip_bundle(os.fspath(config), _HELPER, told, None if capture is None else os.fspath(capture))
+
+
+def check_ip_bundle(config: str | os.PathLike[str]) -> list[str]:
+    """Check a configuration, and say what it does.
+
+    Parameters
+    ----------
+    config
+        The configuration of a bundle, a TOML file.
+
+    Returns
+    -------
+    list of str
+        Sentences, one for each line.
+
+    Raises
+    ------
+    TransferError
+        If the configuration is wrong.
+    """
+    from farlink import _core
+
+    with core_errors():
+        return _core.check_ip_bundle(os.fspath(config))
