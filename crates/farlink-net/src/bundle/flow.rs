@@ -18,7 +18,10 @@ pub(super) fn of(packet: &[u8], classes: &[u8; 64]) -> Option<(u8, u64)> {
         _ => return None,
     };
     let ports = payload.get(..4).filter(|_| WITH_PORTS.contains(&protocol) && !is_fragment).unwrap_or(&[]);
-    let flow = [addresses, &[protocol], ports].into_iter().flatten().fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
+    let flow = [addresses, &[protocol], ports]
+        .into_iter()
+        .flatten()
+        .fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
     Some((classes[usize::from(dscp(packet) & 63)], flow))
 }
 
@@ -45,7 +48,11 @@ mod tests {
         let one = of(&udp([1, 2, 3, 4], 0, 0)).unwrap();
         assert_eq!((one.0, of(&udp([1, 2, 3, 4], 46 << 2, 0)).unwrap()), (4, (0, one.1)));
         assert_ne!(one.1, of(&udp([1, 2, 3, 5], 0, 0)).unwrap().1);
-        assert_eq!(of(&udp([1, 2, 3, 4], 0, 0x20)), of(&udp([9, 9, 9, 9], 0, 0x20)), "a fragment's first bytes may be data");
+        assert_eq!(
+            of(&udp([1, 2, 3, 4], 0, 0x20)),
+            of(&udp([9, 9, 9, 9], 0, 0x20)),
+            "a fragment's first bytes may be data"
+        );
         assert_eq!(of(&[0x45; 19]), None);
         assert_eq!(of(&[0x20; 60]), None);
     }
