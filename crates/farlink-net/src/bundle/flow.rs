@@ -33,8 +33,6 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
-
     fn udp(ports: [u8; 4], tos: u8, fragment: u8) -> Vec<u8> {
         let header = [0x45, tos, 0, 28, 0, 0, fragment, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         [&header[..], &ports, &[0; 4]].concat()
