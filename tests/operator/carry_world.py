@@ -75,6 +75,8 @@ class Carried:
                 kind = ["rate", rate, "burst", "16kb", "latency", "100ms"]
                 inside(namespace, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *kind)
         run("ip", "-n", made.far, "address", "add", f"{BEYOND}/32", "dev", "lo")
+        for at, wire in enumerate(self.wires.values(), 1):
+            run("ip", "-n", f"{made.prefix}-{at}", "route", "add", f"{BEYOND}/32", "via", wire.target)
         keys = {name: keygen(folder / name) for name in ("ship", "vps")}
         first = next(iter(self.wires.values()))
         self._paths = [

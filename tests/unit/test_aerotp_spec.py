@@ -1,4 +1,4 @@
-"""Each numbered sentence of the specifications (AeroTP, sessions, gateways) is cited by code or a test, and nothing else is."""
+"""Each numbered sentence of the specifications (AeroTP, sessions, gateways, bundles) is cited by code or a test, and nothing else is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from tests.conftest import ROOT
 
-PAGES = [ROOT / "docs" / name for name in ("aerotp.md", "sessions.md", "gateway-protocol.md")]
+PAGES = [ROOT / "docs" / name for name in ("aerotp.md", "sessions.md", "gateway-protocol.md", "bundle-protocol.md")]
 CORE = ROOT / "crates" / "farlink-core"
 NET = ROOT / "crates" / "farlink-net"
 ENGINE = ROOT / "crates" / "farlink-sim" / "src" / "engine"

@@ -22,7 +22,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (_stop, stopped) = unbounded_channel();
-        bundle.run(stopped, |event| eprintln!("{}: {} {}", event.kind, event.path.unwrap_or_default(), event.text)).await
+        bundle
+            .run(stopped, |event| eprintln!("{}: {} {}", event.kind, event.path.unwrap_or_default(), event.text))
+            .await
     })?;
     Ok(())
 }

@@ -43,7 +43,8 @@ pub(crate) fn run_ip_bundle(
     let bundle = bundle.map_err(|error| from_bundle(&error))?;
     // Threads that begin now have no capability either.
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| raised(&format!("the runtime cannot start: {error}; close other programs"), 2))?;
+    let runtime =
+        runtime.map_err(|error| raised(&format!("the runtime cannot start: {error}; close other programs"), 2))?;
     let (stop, stopped) = unbounded_channel();
     let failure: Mutex<Option<PyErr>> = Mutex::new(None);
     let watcher = thread::current();

@@ -29,7 +29,9 @@ def carry(
     check: Annotated[bool, typer.Option("--check", help="Say what CONFIG does, and end.")] = False,
     pcap: Annotated[
         Path | None,
-        typer.Option("--pcap", metavar="FILE", help="Write the packets of the TUN device to FILE, for Wireshark.", show_default=False),
+        typer.Option(
+            "--pcap", metavar="FILE", help="Write what the TUN device carries to FILE, for Wireshark.", show_default=False
+        ),
     ] = None,
     log: Log = "warn",
     log_json: Annotated[bool, typer.Option("--log-json", help="What is told on stderr is a line of JSON each.")] = False,

@@ -58,10 +58,12 @@ impl Budget {
         (self.probe_bytes, self.probes_at) = ((self.probe_bytes + more).min(most(rules)), now);
     }
 
-    /// When a probe of so many bytes may be sent: now or later.
-    pub(super) fn probe_at(&mut self, now: Time, bytes: u32, rules: &PathRules) -> Time {
+    /// When a probe of so many bytes may be sent: now or later. A path that seems to be fine leaves half of what may be sent at once
+    /// for the time when it fails.
+    pub(super) fn probe_at(&mut self, now: Time, bytes: u32, is_fine: bool, rules: &PathRules) -> Time {
         self.refill(now, rules);
-        let missing = f64::from(bytes) - self.probe_bytes;
+        let reserve = if is_fine { most(rules) / 2.0 } else { 0.0 };
+        let missing = f64::from(bytes) + reserve - self.probe_bytes;
         if missing <= 0.0 {
             return now;
         }
@@ -88,7 +90,7 @@ mod tests {
         let mut budget = Budget::new(Time::ZERO, &rules);
         let (mut now, mut bytes) = (Time::ZERO, 0);
         while now < DAY {
-            let at = budget.probe_at(now, 80, &rules);
+            let at = budget.probe_at(now, 80, false, &rules);
             if at == now {
                 budget.probed(80);
                 bytes += 80;

@@ -208,6 +208,7 @@ impl<D: Payload> PathBundle<D> {
     /// Numbers of the bundle.
     pub fn totals(&self) -> BundleStats {
         BundleStats {
+            dropped: self.stats.dropped + self.queues.iter().map(FlowQueue::dropped).sum::<u64>(),
             delivery: self.lanes.counts,
             queued_bytes: self.queued_bytes() as u64,
             flight_bytes: (self.flight_bytes + self.repeats.bytes()) as u64,

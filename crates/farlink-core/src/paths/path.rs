@@ -90,6 +90,9 @@ const FORGIVE: Time = Time::from_secs(60);
 /// Most packets that are remembered on a path.
 const MOST_PACKETS: usize = 1 << 16;
 
+/// Most probes in flight that are sent along with answers.
+const MOST_PROBES: usize = 256;
+
 /// A probe that was not answered for so long is forgotten.
 const FORGET: Time = Time::from_secs(90);
 
@@ -237,6 +240,7 @@ impl<D: Payload> PathEnd<D> {
         let is_unloaded = self.control.is_unloaded(now);
         if let Content::Chunk(chunk) = &content {
             self.stats.data_bytes += chunk.data.len() as u64;
+            self.answers_probe = false;
             self.budget.sent(now, bytes);
             self.used_at = Some(now);
             self.probe_due = now + self.rules.probe_interval;
@@ -246,17 +250,22 @@ impl<D: Payload> PathEnd<D> {
             self.next_send = self.next_send.max(earliest) + spent;
         }
         self.flight.send(now, bytes, content, is_unloaded);
+        self.count_answer(bytes);
         self.count_sent(bytes);
     }
 
     /// Notes a packet that nobody acknowledges.
     pub(super) fn sent_unanswered(&mut self, bytes: u32) {
         self.flight.pass();
+        self.count_answer(bytes);
+        self.count_sent(bytes);
+    }
+
+    fn count_answer(&mut self, bytes: u32) {
         if std::mem::take(&mut self.answers_probe) {
             self.stats.probe_bytes += u64::from(bytes);
             self.budget.probed(bytes);
         }
-        self.count_sent(bytes);
     }
 
     fn count_sent(&mut self, bytes: u32) {
@@ -424,11 +433,12 @@ impl<D: Payload> PathEnd<D> {
 
     /// Whether a probe is to be sent now. Arranges the next one.
     pub(super) fn takes_probe(&mut self, now: Time) -> bool {
-        if self.probe_due() > now || self.state == PathState::NoCarrier || self.trial.decide_at.is_some() {
+        let is_decided = self.state == PathState::LeftOut && self.trial.decide_at.is_some();
+        if self.probe_due() > now || self.state == PathState::NoCarrier || is_decided {
             return false;
         }
         let (bytes, rules) = (self.probe_bytes(), &self.rules);
-        let affordable = self.budget.probe_at(now, 2 * bytes, rules);
+        let affordable = self.budget.probe_at(now, 2 * bytes, self.state == PathState::Up, rules);
         if affordable > now {
             self.probe_due = affordable;
             return false;
@@ -455,6 +465,11 @@ impl<D: Payload> PathEnd<D> {
         self.stats.probe_bytes += u64::from(bytes);
         self.budget.probed(bytes);
         true
+    }
+
+    /// Whether an answer to the peer should be a probe as well: a path that does not carry yet learns more from the same packet.
+    pub(super) fn probes_along(&self) -> bool {
+        self.state == PathState::Probing && self.flight.len() < MOST_PROBES
     }
 
     /// What a probe that is sent now is for.

@@ -102,6 +102,10 @@ impl<D: Payload> PathBundle<D> {
             }
             if end.received.due() <= now {
                 self.turn = index + 1;
+                if end.probes_along() {
+                    let content = end.probe();
+                    return Some(self.finish(now, index, vec![Frame::Probe { padding: 0 }], Some(content)));
+                }
                 return Some(self.finish(now, index, Vec::new(), None));
             }
         }
@@ -223,7 +227,6 @@ impl<D: Payload> PathBundle<D> {
             return false;
         }
         let waiting = self.queues[class].pop(now, self.outlook.pressure);
-        self.stats.dropped += self.queues[class].take_dropped();
         self.staged[class] = waiting.map(|waiting| {
             let has_more = self.queues[class].has_more(&waiting);
             (waiting, has_more)
@@ -403,10 +406,12 @@ impl<D: Payload> PathBundle<D> {
         let Some(end) = self.path(index).filter(|end| end.state == PathState::Up) else { return };
         let loss = end.control.loss();
         let is_lossy = end.control.knows_loss() && loss > self.config.most_loss;
-        let is_better = |other: &PathEnd<D>| {
+        let is_better = |other: &&PathEnd<D>| {
             other.state == PathState::Up && other.id != end.id && other.control.loss() < loss / 2.0
         };
-        let cause = if is_lossy && self.ends().any(is_better) {
+        // What carries most of the bundle is used all the same: what it loses is sent again.
+        let better: f64 = self.ends().filter(is_better).map(|other| other.control.rate()).sum();
+        let cause = if is_lossy && better > 0.5 * end.control.rate() {
             Cause::Loss
         } else if self.is_too_slow(index) {
             Cause::Lag

@@ -47,7 +47,7 @@ fn paced(wires: &[Wire], offered_bps: f64, (from, to): (f64, f64), rules: &[Path
 }
 
 /// Starlink: another rate and delay every 15 s, with a pause of 50 ms.
-fn starlink(seed: u64) -> Wire {
+pub(crate) fn starlink(seed: u64) -> Wire {
     let mut rng = Rng::for_component(seed, 0, "starlink");
     let mut wire = Wire { jitter: 0.004, ..Wire::new(50e6, 0.014) };
     for slot in 1..20 {
@@ -60,7 +60,7 @@ fn starlink(seed: u64) -> Wire {
 }
 
 /// LTE: handovers at random times, after which rate and delay are others.
-fn lte(seed: u64) -> Wire {
+pub(crate) fn lte(seed: u64) -> Wire {
     let mut rng = Rng::for_component(seed, 0, "lte");
     let mut wire = Wire { jitter: 0.008, queue_bytes: 500_000, ..Wire::new(10e6, 0.020) };
     let mut at = 0.0;
@@ -73,14 +73,15 @@ fn lte(seed: u64) -> Wire {
     wire
 }
 
-fn iridium() -> Wire {
+pub(crate) fn iridium() -> Wire {
     Wire { queue_bytes: 8000, ..Wire::new(2400.0, 0.7) }
 }
 
 fn report(name: &str, wires: &[Wire], (from, to): (f64, f64), rules: &[PathRules]) -> f64 {
     let capacity: Vec<f64> = wires.iter().map(|wire| wire.capacity(from, to) / (to - from)).collect();
     let total: f64 = capacity.iter().sum();
-    let (got, network) = paced(wires, 1.1 * total, (from, to), rules);
+    let peak = wires.iter().flat_map(|wire| &wire.rates).map(|rate| rate.1).fold(0.0, f64::max);
+    let (got, network) = paced(wires, (1.1 * total).max(1.1 * peak), (from, to), rules);
     let share = got.rate_bps / total / SHARE;
     let best = capacity.iter().copied().fold(0.0, f64::max);
     let beside_best = got.rate_bps / best / SHARE;
@@ -92,32 +93,6 @@ fn report(name: &str, wires: &[Wire], (from, to): (f64, f64), rules: &[PathRules
     }
     println!("    {:?}", network.events[0]);
     share
-}
-
-#[test]
-fn trace_slots() {
-    let wire = starlink(1);
-    let mut network = Network::new(PathBundleConfig::default(), [(wire.clone(), wire.clone(), PathRules::default())], 1);
-    let (mut count, mut second, mut bytes) = (0u64, 0.0, 0u64);
-    while second < 60.0 {
-        let at = count as f64 * f64::from(PACKET) * 8.0 / 80e6;
-        network.run_until(Time::from_secs_f64(at));
-        network.ends[0].send(network.now, Virtual(PACKET), 1, count % 4);
-        network.settle();
-        count += 1;
-        while let Some((_, data)) = network.delivered[1].pop_front() {
-            bytes += u64::from(data.0);
-        }
-        if at > second + 0.25 {
-            let stats = network.ends[0].stats(PathId(0));
-            println!(
-                "{second:.2} {:?} {:?} {:.3} of {:.1} queue {:.4} rtt {:.4} rate {:.1} loss {:.3} flight {} lost {} {:?}",
-                (network.carried(0, 0) as f64 * 8e-6, network.line_lag()), network.ends[1].totals().delivery, bytes as f64 * 8.0 / 0.25 / SHARE / wire.rate_at(second), wire.rate_at(second) / 1e6, stats.queue, stats.round_trip.unwrap_or(0.0),
-                stats.rate * 8e-6, stats.loss, stats.flight_bytes, stats.lost_packets, stats.state
-            );
-            (bytes, second) = (0, second + 0.25);
-        }
-    }
 }
 
 #[test]

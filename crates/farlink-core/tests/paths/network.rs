@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bytes::Bytes;
 use farlink_core::paths::{Event, Packet, PathBundle, PathBundleConfig, PathId, PathRules};
 use farlink_core::{Payload, Rng, Time};
 
@@ -56,15 +57,55 @@ fn at(steps: &[(f64, f64)], now: f64) -> f64 {
     steps[steps.partition_point(|&(from, _)| from <= now).max(1) - 1].1
 }
 
+/// A packet of a flow with its number.
+pub(crate) fn tagged(flow: u32, number: u32, bytes: usize) -> Bytes {
+    let mut content = vec![0; bytes.max(8)];
+    content[..4].copy_from_slice(&flow.to_be_bytes());
+    content[4..8].copy_from_slice(&number.to_be_bytes());
+    content.into()
+}
+
+/// Flow and number of a packet.
+pub(crate) fn tag(packet: &Bytes) -> (u32, u32) {
+    let word = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
+    (word(0), word(4))
+}
+
 /// Bytes around each packet on the line: what `PathRules::overhead_bytes` says.
 pub(crate) const OVERHEAD: u32 = 56;
 
-struct Line {
+/// A wire in use.
+pub(crate) struct Line {
     wire: Wire,
     free_at: f64,
     last_arrival: f64,
     carried: u64,
-    idle: f64,
+}
+
+impl Line {
+    pub(crate) fn new(wire: Wire) -> Self {
+        Line { wire, free_at: 0.0, last_arrival: 0.0, carried: 0 }
+    }
+
+    /// When a packet that is sent now arrives; `None` if it is lost.
+    pub(crate) fn carry(&mut self, now: Time, bytes: u64, rng: &mut Rng) -> Option<Time> {
+        let now = now.as_secs_f64();
+        let rate = self.wire.rate_at(now);
+        let waiting = (self.free_at - now).max(0.0) * rate / 8.0;
+        if waiting + bytes as f64 > self.wire.queue_bytes as f64 + 1500.0 {
+            return None;
+        }
+        self.free_at = self.free_at.max(now) + bytes as f64 * 8.0 / rate;
+        self.carried += bytes;
+        let jitter = self.wire.jitter * rng.uniform();
+        let arrival = (self.free_at + at(&self.wire.delays, now) + jitter).max(self.last_arrival);
+        let is_out = |&(start, end): &(f64, f64)| start <= arrival && arrival < end || start <= now && now < end;
+        if rng.chance(self.wire.loss) || self.wire.outages.iter().any(is_out) {
+            return None;
+        }
+        self.last_arrival = arrival;
+        Some(Time::from_secs_f64(arrival))
+    }
 }
 
 /// A bundle of emulated paths.
@@ -88,14 +129,14 @@ impl<D: Payload> Network<D> {
         paths: impl IntoIterator<Item = (Wire, Wire, PathRules)>,
         seed: u64,
     ) -> Self {
-        let end = |at: u64| PathBundle::new(config.clone(), Time::ZERO, seed * 2 + at);
+        let end = |at: u64| PathBundle::new(config.clone(), Time::ZERO, seed.wrapping_mul(2) + at);
         let mut ends = [end(0), end(1)];
         let mut lines = Vec::new();
         for (there, back, rules) in paths {
             ends.iter_mut().for_each(|end| {
                 end.add_path(Time::ZERO, rules.clone());
             });
-            lines.push([there, back].map(|wire| Line { wire, free_at: 0.0, last_arrival: 0.0, carried: 0, idle: 0.0 }));
+            lines.push([there, back].map(Line::new));
         }
         Network {
             ends,
@@ -115,36 +156,16 @@ impl<D: Payload> Network<D> {
         self.lines[path][from].carried
     }
 
-    pub(crate) fn line_lag(&self) -> (f64, f64) {
-        let l = &self.lines[0][0];
-        (l.idle, l.wire.rate_at(self.now.as_secs_f64()))
-    }
-
     pub(crate) fn wire(&mut self, path: usize, from: usize) -> &mut Wire {
         &mut self.lines[path][from].wire
     }
 
     fn carry(&mut self, from: usize, path: usize, packet: Packet<D>) {
-        let now = self.now.as_secs_f64();
-        let line = &mut self.lines[path][from];
-        let rate = line.wire.rate_at(now);
         let bytes = packet.wire_bytes() as u64 + u64::from(OVERHEAD);
-        let waiting = (line.free_at - now).max(0.0) * rate / 8.0;
-        if waiting + bytes as f64 > line.wire.queue_bytes as f64 + 1500.0 {
-            return;
+        if let Some(arrival) = self.lines[path][from].carry(self.now, bytes, &mut self.rng) {
+            self.count += 1;
+            self.in_flight.insert((arrival, self.count), (1 - from, path, packet));
         }
-        line.idle += (now - line.free_at).max(0.0);
-        line.free_at = line.free_at.max(now) + bytes as f64 * 8.0 / rate;
-        line.carried += bytes;
-        let jitter = line.wire.jitter * self.rng.uniform();
-        let arrival = (line.free_at + at(&line.wire.delays, now) + jitter).max(line.last_arrival);
-        let is_out = |&(start, end): &(f64, f64)| start <= arrival && arrival < end || start <= now && now < end;
-        if self.rng.chance(line.wire.loss) || line.wire.outages.iter().any(is_out) {
-            return;
-        }
-        line.last_arrival = arrival;
-        self.count += 1;
-        self.in_flight.insert((Time::from_secs_f64(arrival), self.count), (1 - from, path, packet));
     }
 
     /// Sends and delivers all that is due now.

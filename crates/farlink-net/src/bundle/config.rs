@@ -257,7 +257,10 @@ impl Config {
         }
         if !self.routes.is_empty() {
             let down = if self.fallback { "they leave by the machine's other routes" } else { "they are unreachable" };
-            lines.push(format!("packets to {} go through {device}; while the bundle is down {down}", list(&self.routes)));
+            lines.push(format!(
+                "packets to {} go through {device}; while the bundle is down {down}",
+                list(&self.routes)
+            ));
         }
         lines.extend(self.metrics.map(|at| format!("metrics are served at http://{at}/metrics")));
         lines.extend(self.warnings().into_iter().map(|warning| format!("warning: {warning}")));
@@ -324,7 +327,11 @@ fn at(path: &Path, raw: &Raw) -> Result<At, BundleError> {
         }
         (None, None) => {
             let what = "neither `address` nor `listen` is given";
-            Err(BundleError::config(path, what, "give the address of the other end, or that at which it calls this one"))
+            Err(BundleError::config(
+                path,
+                what,
+                "give the address of the other end, or that at which it calls this one",
+            ))
         }
     }
 }
@@ -398,7 +405,11 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
         };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if it.name.is_empty() || it.name.len() > 32 || !it.name.chars().all(is_plain) {
-            return wrong("name", format!("{:?} is no name", it.name), "give 1 to 32 letters, digits, \"-\", \"_\" and \".\"");
+            return wrong(
+                "name",
+                format!("{:?} is no name", it.name),
+                "give 1 to 32 letters, digits, \"-\", \"_\" and \".\"",
+            );
         }
         if paths.iter().any(|other| other.name == it.name) {
             return wrong("name", format!("{:?} is there twice", it.name), "give each path a name of its own");
@@ -413,7 +424,11 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
         };
         match at {
             At::Calls(_) if it.interface.is_none() && it.source.is_none() => {
-                return wrong("interface", "is missing".to_owned(), "give `interface`, or `source`, an address of this machine");
+                return wrong(
+                    "interface",
+                    "is missing".to_owned(),
+                    "give `interface`, or `source`, an address of this machine",
+                );
             }
             At::Listens(_) if it.interface.is_some() || it.source.is_some() => {
                 return wrong("interface", "this end does not call".to_owned(), "give it at the other end");
@@ -623,7 +638,8 @@ mod tests {
 
     #[test]
     fn a_key_that_is_not_known_is_asked_for() {
-        let text: String = ship().lines().filter(|line| !line.contains("peer_key")).map(|line| format!("{line}\n")).collect();
+        let text: String =
+            ship().lines().filter(|line| !line.contains("peer_key")).map(|line| format!("{line}\n")).collect();
         let error = parse(&text).unwrap_err().to_string();
         assert!(error.contains("farlink trust KEY vps"), "{error}");
     }

@@ -23,13 +23,13 @@ use super::capture::Way as Direction;
 use super::config::At;
 use super::error::BundleError;
 use super::events::Event;
+use super::flow;
 use super::interfaces::Interfaces;
 use super::metrics::{self, Own};
 use super::outbox::Outbox;
 use super::session::{Datagram, Event as SessionEvent, PathPlace, Place, Session};
 use super::start::Bundle;
 use super::ways::{self, Way};
-use super::flow;
 
 /// Packets from the device in one turn, so that what has arrived waits for few.
 const BATCH: usize = 64;
@@ -49,7 +49,7 @@ const LONGEST_RUN: Time = Time::from_secs(200 * 86_400);
 /// Longest packets of paths to an end that listens, before they are searched.
 const USUAL_LONGEST: u16 = 1500;
 
-pub(super) struct Driver<T> {
+struct Driver<T> {
     parts: Bundle,
     tell: T,
     clock: Clock,
@@ -74,6 +74,16 @@ pub(super) struct Driver<T> {
     next_look: Time,
 }
 
+impl Bundle {
+    /// Runs until `stop` says something, or is closed. `tell` is told what happens.
+    ///
+    /// # Errors
+    /// If the helper or the device ends, or the system refuses something.
+    pub async fn run(self, stop: UnboundedReceiver<()>, tell: impl FnMut(Event)) -> Result<(), BundleError> {
+        Driver::start(self, tell)?.run(stop).await
+    }
+}
+
 /// What a turn begins with.
 enum Woken {
     Work,
@@ -84,7 +94,7 @@ enum Woken {
 
 impl<T: FnMut(Event)> Driver<T> {
     /// Opens what is left to open, within a runtime of `tokio`.
-    pub(super) fn start(mut parts: Bundle, tell: T) -> Result<Self, BundleError> {
+    fn start(mut parts: Bundle, tell: T) -> Result<Self, BundleError> {
         let clock = Clock::start();
         let session = parts.session()?;
         let bundle = new_bundle(&parts, clock.now());
@@ -130,7 +140,7 @@ impl<T: FnMut(Event)> Driver<T> {
         Ok(driver)
     }
 
-    pub(super) async fn run(mut self, mut stop: UnboundedReceiver<()>) -> Result<(), BundleError> {
+    async fn run(mut self, mut stop: UnboundedReceiver<()>) -> Result<(), BundleError> {
         let mut interfaces = Interfaces::watch()?;
         let helper = Receiver::from_owned_fd_unchecked(self.parts.helper.ended()?)?;
         let timer = Timer::new();
@@ -138,7 +148,10 @@ impl<T: FnMut(Event)> Driver<T> {
         let mut packet = vec![0; LONGEST_PACKET];
         self.look(&interfaces).await;
         let device = self.parts.device.as_str().to_owned();
-        (self.tell)(Event::new("started", format!("{device} is ready; helper process {}", self.parts.helper.process())));
+        (self.tell)(Event::new(
+            "started",
+            format!("{device} is ready; helper process {}", self.parts.helper.process()),
+        ));
         notify(&[sd_notify::NotifyState::Ready]);
         loop {
             self.take_from_device(&mut packet)?;
@@ -410,7 +423,8 @@ impl<T: FnMut(Event)> Driver<T> {
         let config = &self.parts.config.paths[number];
         let name = config.name.clone();
         let opened = found.clone().and_then(|way| {
-            let socket = self.parts.helper.bind(Some(way.device.clone()), way.source, 0).map_err(|error| error.to_string())?;
+            let socket =
+                self.parts.helper.bind(Some(way.device.clone()), way.source, 0).map_err(|error| error.to_string())?;
             Ok((Socket::from_std(socket).map_err(|error| error.to_string())?, way))
         });
         match opened {

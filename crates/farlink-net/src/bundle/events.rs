@@ -38,7 +38,9 @@ impl Event {
                 Event::of_path("proven", name(*path), format!("{peer} answers at {}", place.remote))
             }
             SessionEvent::Longest { path, bytes, has_shrunk: true } => {
-                let text = format!("longer packets are lost without a word (an MTU black hole); {bytes} bytes are used from now on");
+                let text = format!(
+                    "longer packets are lost without a word (an MTU black hole); {bytes} bytes are used from now on"
+                );
                 Event::of_path("mtu", name(*path), text)
             }
             SessionEvent::Longest { .. } => return None,
@@ -53,9 +55,11 @@ impl Event {
         match event {
             PathEvent::Up(path) => Event::of_path("up", &name(path), "carries packets"),
             PathEvent::Down(path, cause) => Event::of_path("down", &name(path), why(cause)),
-            PathEvent::LeftOut(path, cause) => {
-                Event::of_path("left-out", &name(path), format!("{}; it is probed, and used again when it is better", why(cause)))
-            }
+            PathEvent::LeftOut(path, cause) => Event::of_path(
+                "left-out",
+                &name(path),
+                format!("{}; it is probed, and used again when it is better", why(cause)),
+            ),
             PathEvent::PeerRestarted => Event::new("restarted", format!("{} was started again", config.peer.name)),
         }
     }
@@ -81,21 +85,29 @@ fn in_words(config: &Config, fault: &Fault) -> String {
             format!("{from} calls with another pre-shared key; give both ends the same psk_file")
         }
         Fault::OtherPeer(from, key) => {
-            format!("{from} calls with the key {key}, which is not that of {peer}; correct peer_key, or block the address")
+            format!(
+                "{from} calls with the key {key}, which is not that of {peer}; correct peer_key, or block the address"
+            )
         }
         Fault::OtherKey(from) => {
-            format!("{from} calls a host with another key; give it the public key of this host, of farlink keygen or farlink trust")
+            format!(
+                "{from} calls a host with another key; give it the public key of this host, of farlink keygen or farlink trust"
+            )
         }
         Fault::OtherVersion(versions) => {
             let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
             let all = versions.join(", ");
-            format!("the other end has version {all} of the protocol, and this one has version 1; install the same farlink at both")
+            format!(
+                "the other end has version {all} of the protocol, and this one has version 1; install the same farlink at both"
+            )
         }
         Fault::BothCall(from) => {
             format!("{from} calls, and so does this end; give `listen` in place of `address` at one of them")
         }
         Fault::UnknownPath(path) => {
-            format!("the other end uses path {path}, which is not configured here; give both ends the same tables [[path]]")
+            format!(
+                "the other end uses path {path}, which is not configured here; give both ends the same tables [[path]]"
+            )
         }
         Fault::Store(error) => {
             format!("the counter of a handshake cannot be kept: {error}; free space on the disk of the keys")

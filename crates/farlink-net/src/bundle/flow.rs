@@ -18,7 +18,10 @@ pub(super) fn of(packet: &[u8], classes: &[u8; 64]) -> Option<(u8, u64)> {
         _ => return None,
     };
     let ports = payload.get(..4).filter(|_| WITH_PORTS.contains(&protocol) && !is_fragment).unwrap_or(&[]);
-    let flow = [addresses, &[protocol], ports].into_iter().flatten().fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
+    let flow = [addresses, &[protocol], ports]
+        .into_iter()
+        .flatten()
+        .fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME));
     Some((classes[usize::from(dscp(packet) & 63)], flow))
 }
 
@@ -29,8 +32,6 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-
-    use super::*;
 
     fn udp(ports: [u8; 4], tos: u8, fragment: u8) -> Vec<u8> {
         let header = [0x45, tos, 0, 28, 0, 0, fragment, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -45,7 +46,11 @@ mod tests {
         let one = of(&udp([1, 2, 3, 4], 0, 0)).unwrap();
         assert_eq!((one.0, of(&udp([1, 2, 3, 4], 46 << 2, 0)).unwrap()), (4, (0, one.1)));
         assert_ne!(one.1, of(&udp([1, 2, 3, 5], 0, 0)).unwrap().1);
-        assert_eq!(of(&udp([1, 2, 3, 4], 0, 0x20)), of(&udp([9, 9, 9, 9], 0, 0x20)), "a fragment's first bytes may be data");
+        assert_eq!(
+            of(&udp([1, 2, 3, 4], 0, 0x20)),
+            of(&udp([9, 9, 9, 9], 0, 0x20)),
+            "a fragment's first bytes may be data"
+        );
         assert_eq!(of(&[0x45; 19]), None);
         assert_eq!(of(&[0x20; 60]), None);
     }

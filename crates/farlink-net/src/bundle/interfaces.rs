@@ -32,7 +32,8 @@ impl Interfaces {
     /// Begins to watch, within a runtime of `tokio`.
     pub(super) fn watch() -> io::Result<Self> {
         use MulticastGroup::{Ipv4Ifaddr, Ipv4Route, Ipv6Ifaddr, Ipv6Route, Link};
-        let (connection, handle, mut messages) = new_multicast_connection(&[Link, Ipv4Ifaddr, Ipv6Ifaddr, Ipv4Route, Ipv6Route])?;
+        let (connection, handle, mut messages) =
+            new_multicast_connection(&[Link, Ipv4Ifaddr, Ipv6Ifaddr, Ipv4Route, Ipv6Route])?;
         tokio::spawn(connection);
         // One that waits is enough: all is looked at anew.
         let (tell, changes) = channel(1);
@@ -77,8 +78,14 @@ impl Interfaces {
             if address.header.flags.contains(AddressHeaderFlags::Tentative) {
                 continue;
             }
-            let own = address.attributes.iter().find_map(|it| if let AddressAttribute::Local(own) = it { Some(*own) } else { None });
-            let any = address.attributes.iter().find_map(|it| if let AddressAttribute::Address(any) = it { Some(*any) } else { None });
+            let own = address
+                .attributes
+                .iter()
+                .find_map(|it| if let AddressAttribute::Local(own) = it { Some(*own) } else { None });
+            let any = address
+                .attributes
+                .iter()
+                .find_map(|it| if let AddressAttribute::Address(any) = it { Some(*any) } else { None });
             if let (Some((_, interface)), Some(own)) = (by_index.get_mut(&address.header.index), own.or(any))
                 && !is_link_local(own)
             {

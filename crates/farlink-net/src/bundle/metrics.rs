@@ -58,8 +58,12 @@ pub(super) fn text<'a>(
     of_paths("rate_bits_per_second", "gauge", "What arrives, headers included.", |it| Some(it.rate * 8.0));
     of_paths("loss_ratio", "gauge", "Share of packets that is lost without load.", |it| Some(it.loss));
     of_paths("sent_bytes_total", "counter", "Bytes sent, headers included.", |it| Some(it.sent_bytes as f64));
-    of_paths("received_bytes_total", "counter", "Bytes received, headers included.", |it| Some(it.received_bytes as f64));
-    of_paths("data_bytes_total", "counter", "Bytes of packets sent, those sent again included.", |it| Some(it.data_bytes as f64));
+    of_paths("received_bytes_total", "counter", "Bytes received, headers included.", |it| {
+        Some(it.received_bytes as f64)
+    });
+    of_paths("data_bytes_total", "counter", "Bytes of packets sent, those sent again included.", |it| {
+        Some(it.data_bytes as f64)
+    });
     of_paths("probe_bytes_total", "counter", "Bytes of probes and their answers.", |it| Some(it.probe_bytes as f64));
     of_paths("lost_packets_total", "counter", "Packets that were taken for lost.", |it| Some(it.lost_packets as f64));
     for (name, kind, help, value) in [
@@ -81,14 +85,18 @@ pub(super) fn text<'a>(
         ("unsent_total", "counter", "Datagrams that the kernel did not take.", own.unsent),
         ("malformed_total", "counter", "Datagrams that opened and hold no packet.", own.malformed),
     ] {
-        writeln!(text, "# HELP farlink_bundle_{name} {help}\n# TYPE farlink_bundle_{name} {kind}\nfarlink_bundle_{name} {value}")
-            .expect("a text grows");
+        writeln!(
+            text,
+            "# HELP farlink_bundle_{name} {help}\n# TYPE farlink_bundle_{name} {kind}\nfarlink_bundle_{name} {value}"
+        )
+        .expect("a text grows");
     }
     text
 }
 
 fn head(text: &mut String, name: &str, kind: &str, help: &str) {
-    writeln!(text, "# HELP farlink_bundle_path_{name} {help}\n# TYPE farlink_bundle_path_{name} {kind}").expect("a text grows");
+    writeln!(text, "# HELP farlink_bundle_path_{name} {help}\n# TYPE farlink_bundle_path_{name} {kind}")
+        .expect("a text grows");
 }
 
 /// Scrapes at a time, and how long one may take.
@@ -108,7 +116,11 @@ pub(super) async fn serve(socket: TcpListener, latest: Shared) {
         tokio::spawn(async move {
             let service = service_fn(|asked: Request<Incoming>| {
                 let is_it = asked.method() == Method::GET && asked.uri().path() == "/metrics";
-                let text = if is_it { latest.lock().unwrap_or_else(PoisonError::into_inner).clone() } else { "GET /metrics\n".to_owned() };
+                let text = if is_it {
+                    latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+                } else {
+                    "GET /metrics\n".to_owned()
+                };
                 let status = if is_it { StatusCode::OK } else { StatusCode::NOT_FOUND };
                 let response = Response::builder().status(status).header(CONTENT_TYPE, "text/plain; version=0.0.4");
                 let response = response.body(Full::new(Bytes::from(text))).expect("status and header are constants");

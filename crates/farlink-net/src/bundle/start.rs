@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use farlink_core::Time;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::privileged::{Change, DeviceName, Helper, drop_all};
 use crate::state::{CounterFiles, StateFolder};
 
 use super::capture::Capture;
 use super::config::{At, Config};
-use super::driver::Driver;
 use super::error::BundleError;
-use super::events::Event;
 use super::session::{Session, SessionConfig};
 
 /// A life of keys that seal much: as that of sessions.
@@ -61,14 +58,6 @@ impl Bundle {
         let capture = capture.map(|path| Capture::create(path, device.as_str())).transpose()?;
         drop_all()?;
         Ok(Bundle { config, helper, tun, device, capture, key, counters })
-    }
-
-    /// Runs until `stop` says something, or is closed. `tell` is told what happens.
-    ///
-    /// # Errors
-    /// If the helper or the device ends, or the system refuses something.
-    pub async fn run(self, stop: UnboundedReceiver<()>, tell: impl FnMut(Event)) -> Result<(), BundleError> {
-        Driver::start(self, tell)?.run(stop).await
     }
 
     pub(super) fn session(&self) -> Result<Session, BundleError> {

@@ -31,7 +31,9 @@ pub(super) fn of(path: &PathConfig, all: &BTreeMap<String, Interface>) -> Result
         }
         (None, Some(source)) => {
             let found = all.iter().find(|(_, interface)| interface.addresses.contains(&source));
-            found.map(|(name, interface)| (name.as_str(), interface)).ok_or_else(|| format!("no interface has {source}"))?
+            found
+                .map(|(name, interface)| (name.as_str(), interface))
+                .ok_or_else(|| format!("no interface has {source}"))?
         }
         (None, None) => return Err("neither interface nor address is given".to_owned()),
     };

@@ -21,6 +21,7 @@ pub(super) struct Answered {
 }
 
 impl Session {
+    /// A hello of any version has come. `[J12]`
     pub(super) fn on_hello(
         &mut self,
         now: Time,

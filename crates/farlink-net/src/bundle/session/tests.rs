@@ -28,13 +28,16 @@ struct Wire {
     seen_from: SocketAddr,
 }
 
+/// To which end, over which path, from where, and the datagram.
+type UnderWay = (usize, usize, SocketAddr, Vec<u8>);
+
 /// What the caller's end of a path and the answering end have under way.
 struct World {
     now: Time,
     ends: [Session; 2],
     wires: Vec<Wire>,
-    /// By arrival and number: to which end, over which path, from where.
-    under_way: BTreeMap<(Time, u64), (usize, usize, SocketAddr, Vec<u8>)>,
+    /// By arrival and number.
+    under_way: BTreeMap<(Time, u64), UnderWay>,
     next: u64,
     rng: SplitMix64,
     events: [Vec<Event>; 2],
