@@ -11,6 +11,8 @@ mod control;
 mod estimate;
 mod flight;
 mod lanes;
+#[cfg(test)]
+mod model;
 mod outlook;
 mod packet;
 mod path;
