@@ -195,7 +195,7 @@ impl Sending {
         self.owed.iter_mut().for_each(|owed| *owed = true);
     }
 
-    /// Gives packets to lines that have room; `members` are those of the bundle. Without fragments there is one.
+    /// Gives packets to lines that have room; `members` are those that the peer takes packets from. Without fragments there is one.
     pub(super) fn dispatch(&mut self, now: Time, links: &mut [Link], members: &[bool], rates: &[Rate]) {
         let is_cut = self.is_cut;
         while self.next_packet(links, members) {
