@@ -1,7 +1,7 @@
 """Lines between farlink and Linux's pppd in a guest: pairs of pseudo-terminals, paced, that drop and come back.
 
-`python -m tests.qemu.farlink_wires FOLDER CELLS.json` plays cells and writes `FOLDER/found.json`. The near end is the example `ppp` of
-`farlink-net`, the far end one pppd for each line, in a network namespace of its own.
+`python -m tests.qemu.farlink_wires FOLDER CELLS.json` plays cells and writes `FOLDER/found.json`. The near end is the
+example `ppp` of `farlink-net`, the far end one pppd for each line, in a network namespace of its own.
 """
 
 from __future__ import annotations
