@@ -15,7 +15,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.qemu import guest, ppp_guest
 
-
 SMOKE: dict[str, dict[str, Any]] = {
     "chap": {"lines": 2, "drops": [1, 0]},
     "pap, asks for its address, short numbers": {"lines": 2, "proof": "pap", "asks": True, "short": True},
@@ -32,7 +31,7 @@ def built_program() -> Path:
     """The example `ppp`: where `.ci/checks` has built it, else built now."""
     if built := os.environ.get("FARLINK_EXAMPLES"):
         return Path(built) / "ppp"
-    subprocess.run([*"cargo build --quiet --profile test --workspace --example ppp".split()], cwd=ROOT, check=True)
+    subprocess.run(["cargo", "build", "--quiet", "--profile", "test", "--workspace", "--example", "ppp"], cwd=ROOT, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "examples" / "ppp"
 
 

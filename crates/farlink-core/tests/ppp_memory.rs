@@ -74,7 +74,7 @@ fn a_hostile_peer_holds_less_than_a_megabyte_a_line() {
     let noise = |rng: &mut Rng| (0..1400).map(|_| rng.next_u64() as u8).collect();
     for lines in [1, 4] {
         let found = [
-            ("gaps", held(lines, gaps.clone())),
+            ("gaps", held(lines, gaps)),
             ("echoes", held(lines, echoes.clone())),
             ("unknown protocols", held(lines, unknown.clone())),
             ("codes", held(lines, codes.clone())),

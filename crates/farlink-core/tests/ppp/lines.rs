@@ -212,6 +212,27 @@ fn ipv6_gets_identifiers() {
     assert_eq!(wires.arrived(1), [7]);
 }
 
+/// IP is negotiated again after all requests were lost while the line stayed.
+#[test]
+fn a_network_that_found_no_answer_is_tried_again() {
+    let configs = [0, 1].map(|end| {
+        let mut one = config(end, 1, 9600.0);
+        one.link.echo = None;
+        one
+    });
+    let mut wires = Wires::new(configs, 9600.0, Time::from_millis(300), 1);
+    wires.all_up();
+    wires.run(secs(0.8));
+    assert_eq!(wires.members(), 1);
+    wires.wires[0].is_hole = true;
+    wires.run(secs(100.0));
+    assert!(!wires.has_network());
+    wires.wires[0].is_hole = false;
+    wires.run(secs(40.0));
+    assert!(wires.has_network());
+    assert_eq!(wires.causes(0), []);
+}
+
 /// A restart timer below the round trip would negotiate for ever without numbers that are kept.
 #[test]
 fn a_timer_shorter_than_the_round_trip_still_opens() {

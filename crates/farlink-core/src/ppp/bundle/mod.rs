@@ -329,6 +329,12 @@ impl<R: RandomSource> Bundle<R> {
                     self.on_packet(now, Some(line), protocol, &information);
                 }
                 LinkEvent::Packet(..) => {}
+                // The peer has not attached the line yet.
+                LinkEvent::ProtocolRejected(mp::PROTOCOL) if self.members[line] => {
+                    self.ready[line] = false;
+                    self.ready_at[line] = Some(now + self.settle);
+                    self.sending.joined(line);
+                }
                 LinkEvent::ProtocolRejected(protocol) if self.members[line] => {
                     self.network.rejected(now, protocol, &mut self.random);
                 }
@@ -454,8 +460,8 @@ impl<R: RandomSource> Bundle<R> {
     }
 
     /// Tells the driver what the network is like now, if that has changed.
-    fn show(&mut self, _now: Time) {
-        while let Some((protocol, information)) = self.network.poll_transmit() {
+    fn show(&mut self, now: Time) {
+        while let Some((protocol, information)) = self.network.poll_transmit(now) {
             self.sending.push_control(protocol, information);
         }
         let (ipv4, ipv6) = (self.network.ipv4(), self.network.ipv6());

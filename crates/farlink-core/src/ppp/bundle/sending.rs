@@ -137,6 +137,12 @@ impl Sending {
     /// Beyond half of a round the gap would look like old numbers, and they begin at 0.
     pub(super) fn begin(&mut self, numbering: Option<Numbering>) {
         self.queue.retain(|packet| packet.is_counted);
+        if let Some(flying) = self.current.take().and_then(|(number, ..)| self.flying.remove(&number)) {
+            if flying.packet.is_counted {
+                self.queue_bytes += flying.packet.information.len();
+                self.queue.push_front(flying.packet);
+            }
+        }
         self.is_cut = numbering.is_some();
         let Some(numbering) = numbering else { return };
         if numbering != self.numbering || self.splitter.count() % numbering.round() >= numbering.round() / 2 {
@@ -154,6 +160,9 @@ impl Sending {
     pub(super) fn clear(&mut self) {
         self.queue.retain(|packet| !packet.is_counted);
         self.queue_bytes = 0;
+        if let Some((number, ..)) = self.current.take() {
+            self.flying.remove(&number);
+        }
     }
 
     /// Whether packets of the network are carried now, or wait.
