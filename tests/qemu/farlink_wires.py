@@ -1,7 +1,7 @@
 """Lines between farlink and Linux's pppd in a guest: pairs of pseudo-terminals, paced, that drop and come back.
 
-`python -m tests.qemu.farlink_wires FOLDER CELLS.json` plays cells and writes `FOLDER/found.json`. The near end is the example `ppp` of
-`farlink-net`, the far end one pppd for each line, in a network namespace of its own.
+`python -m tests.qemu.farlink_wires FOLDER CELLS.json` plays cells and writes `FOLDER/found.json`. The near end is the
+example `ppp` of `farlink-net`, the far end one pppd for each line, in a network namespace of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import time
 import tty
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ class Rig:
     def __init__(self, cell: dict[str, Any], folder: Path) -> None:
         self.cell, self.folder = cell, folder
         folder.mkdir(parents=True, exist_ok=True)
-        rate, delay = cell.get("rate_bps", 19200), cell.get("delay_s", 0.05)
+        rate, delay = cell.get("rate_bps", 38400), cell.get("delay_s", 0.05)
         self.wires = [Wire(at, rate, delay) for at in range(cell["lines"])]
         self.ends = {name: Net(name) for name in ("near", _FAR)}
         self.pppds: list[subprocess.Popen[bytes]] = []
@@ -165,7 +166,7 @@ class Rig:
     def _config(self) -> Path:
         cell, ways = self.cell, self.cell.get("proof", "chap")
         lines = "".join(
-            f'[[line]]\nport = "{wire.path("near")}"\nrate_bps = {cell.get("rate_bps", 19200)}\n' for wire in self.wires
+            f'[[line]]\nport = "{wire.path("near")}"\nrate_bps = {cell.get("rate_bps", 38400)}\n' for wire in self.wires
         )
         addresses = "" if cell.get("asks") else f'local = "{ADDRESSES["near"]}"\nremote = "{ADDRESSES["far"]}"\n'
         short = f"short_numbers = {str(cell.get('short', False)).lower()}\n"
@@ -214,27 +215,33 @@ class Rig:
             if wire.masters:
                 await until(lambda at=wire.at: self.is_up(at), f"line {wire.at} up", within_s)
         await until(lambda: "network up" in self.said(), "network", within_s)
-        await until(self._far_has_address, "address of ppp0", within_s)
+        for name, words in (("near", ["dev", "tun-near"]), ("far", ["dev", "ppp0"])):
+            await until(partial(self._has_address, name, words), f"address of the {name} end", within_s)
         return time.monotonic() - begin
 
-    def _far_has_address(self) -> bool:
-        shown = subprocess.run(
-            ["ip", "-n", _FAR, "-br", "address", "show", "dev", "ppp0"], capture_output=True, text=True, check=False
-        ).stdout
-        return ADDRESSES["far"] in shown
+    @staticmethod
+    def _has_address(name: str, words: list[str]) -> bool:
+        place = ["-n", _FAR] if name == _FAR else []
+        command = ["ip", *place, "-br", "address", "show", *words]
+        return ADDRESSES[name] in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
-    async def used(self, packets: int = 6, length: int = 1200, every_s: float = 0.15) -> dict[str, Any]:
+    async def used(self, packets: int = 4, length: int = 1000, every_s: float = 0.1) -> dict[str, Any]:
         """Send packets both ways: how many arrive, and how many bytes went over each line."""
         before = [list(wire.carried) for wire in self.wires]
         found = {}
-        for sender, receiver in (("near", "far"), ("far", "near")):
-            stream = Stream(self.ends, length=length, every_s=every_s, sender=sender, receiver=receiver)
+        ways = (("near", "far"), ("far", "near"))
+        streams = [Stream(self.ends, length=length, every_s=every_s, sender=one, receiver=other) for one, other in ways]
+        for stream in streams:
             stream.start(packets)
-            with contextlib.suppress(MissedError):
-                await until(lambda stream=stream: len(stream.arrived) == packets, "packets", packets * every_s + 5)
+        with contextlib.suppress(MissedError):
+            await until(lambda: all(len(stream.arrived) == packets for stream in streams), "packets", packets * every_s + 8)
+        for (sender, _), stream in zip(ways, streams, strict=True):
             found[sender] = len(stream.arrived)
             stream.close()
-        bytes_of = [[now - then for now, then in zip(wire.carried, old, strict=True)] for wire, old in zip(self.wires, before, strict=True)]
+        bytes_of = [
+            [now - then for now, then in zip(wire.carried, old, strict=True)]
+            for wire, old in zip(self.wires, before, strict=True)
+        ]
         return {"sent": packets, "arrived": found, "bytes": bytes_of}
 
     async def drop(self, at: int) -> dict[str, Any]:

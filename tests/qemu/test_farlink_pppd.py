@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,8 +14,6 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.qemu import guest, ppp_guest
-
-PROGRAM = ROOT / "target" / "debug" / "examples" / "ppp"
 
 SMOKE: dict[str, dict[str, Any]] = {
     "chap": {"lines": 2, "drops": [1, 0]},
@@ -28,13 +27,20 @@ NIGHTLY: dict[str, dict[str, Any]] = {
 } | {"8 lines of a satellite telephone": {"lines": 8, "drops": [3, 0], "rate_bps": 2400, "delay_s": 0.5}}
 
 
+def built_program() -> Path:
+    """The example `ppp`: where `.ci/checks` has built it, else built now."""
+    if built := os.environ.get("FARLINK_EXAMPLES"):
+        return Path(built) / "ppp"
+    subprocess.run(["cargo", "build", "--quiet", "--profile", "test", "--workspace", "--example", "ppp"], cwd=ROOT, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "examples" / "ppp"
+
+
 def played(cells: dict[str, dict[str, Any]], folder: Path, *, timeout_s: float) -> dict[str, Any]:
     """What was seen in a guest that plays cells; the test is skipped where there is none."""
     if (reason := ppp_guest.missing()) is not None:
         pytest.skip(f"no guest: {reason}")
-    if not PROGRAM.exists():
-        pytest.skip(f"{PROGRAM} is missing: cargo build -p farlink-net --example ppp")
-    (folder / "cells.json").write_text(json.dumps({name: cell | {"program": str(PROGRAM)} for name, cell in cells.items()}))
+    program = str(built_program())
+    (folder / "cells.json").write_text(json.dumps({name: cell | {"program": program} for name, cell in cells.items()}))
     script = ppp_guest.SETUP.format(root=ROOT) + f"{sys.executable} -m tests.qemu.farlink_wires /mnt /mnt/cells.json\n"
     begin = time.monotonic()
     ended = guest.run(script, folder, modules=(*ppp_guest.MODULES, "tun"), timeout_s=timeout_s)

@@ -258,9 +258,11 @@ impl Link {
         } else {
             self.lcp.down(now, random);
             self.lcp.close(now, random);
-            self.ended(Cause::NoCarrier);
+            // The port may have had bytes that it has not sent: they count as lost with the call.
             let events = &mut self.events;
             self.outbox.clear(|number| events.push_back(LinkEvent::Unsent(number)));
+            self.ended(Cause::NoCarrier);
+            self.outbox.clear(|_| {});
         }
         self.advance(now, random);
     }

@@ -156,18 +156,18 @@ fn check(timeouts: u8, duplicates: u8) {
 
 #[test]
 fn open_ends_agree_under_loss_duplication_and_reordering() {
-    check(2, 1);
+    check(1, 1);
 }
 
 #[test]
 #[ignore = "minutes: make soak"]
 fn open_ends_agree_with_more_of_each() {
-    check(4, 2);
+    check(2, 1);
 }
 
 /// An end that does not compare what is acknowledged with what it asked for is found out.
 #[test]
 fn a_mutant_that_takes_any_acknowledgement_is_found() {
-    let checker = Negotiation { timeouts: 2, duplicates: 1, is_mutant: true }.checker().spawn_bfs().join();
+    let checker = Negotiation { timeouts: 1, duplicates: 1, is_mutant: true }.checker().spawn_bfs().join();
     assert!(checker.discovery("open ends agree").is_some());
 }

@@ -26,6 +26,14 @@ pub struct Way {
     pub bytes: u64,
 }
 
+impl Way {
+    /// The next bytes that have arrived by now.
+    fn arrived(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.arriving.front().filter(|(at, _)| *at <= now)?;
+        self.arriving.pop_front().map(|(_, bytes)| bytes)
+    }
+}
+
 /// A line: what its ends believe, and whether it carries anything.
 #[derive(Debug)]
 pub struct Wire {
@@ -219,8 +227,7 @@ impl Wires {
     fn arrivals(&mut self) {
         for line in 0..self.wires.len() {
             for end in 0..2 {
-                while let Some((_, bytes)) = self.wires[line].ways[end].arriving.pop_front_if(|(at, _)| *at <= self.now)
-                {
+                while let Some(bytes) = self.wires[line].ways[end].arrived(self.now) {
                     let to = if self.wires[line].is_looped { end } else { 1 - end };
                     if self.wires[line].carrier[to] {
                         self.ends[to].receive(self.now, line, &bytes);

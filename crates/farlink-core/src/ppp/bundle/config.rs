@@ -28,6 +28,9 @@ pub struct BundleConfig {
     pub least_fragment: u16,
     /// Most bytes that wait for a line.
     pub queue_bytes: usize,
+    /// From the end of a line's negotiation to the first fragment over it, unless one comes from the peer: pppd attaches a line to its
+    /// bundle a while after it has said that it will, and loses what comes before.
+    pub settle: Time,
     /// How long a missing fragment is waited for, if the lines' order does not tell that it is lost.
     pub patience: Time,
 }
@@ -45,6 +48,7 @@ impl Default for BundleConfig {
             latency: Time::from_secs(1),
             least_fragment: 64,
             queue_bytes: 64 * 1024,
+            settle: Time::from_millis(300),
             patience: Time::from_secs(10),
         }
     }

@@ -98,6 +98,11 @@ type Peer = (Discriminator, Option<Vec<u8>>);
 pub struct Bundle<R> {
     links: Vec<Link>,
     members: Vec<bool>,
+    /// Members over which the peer takes packets of the bundle by now.
+    ready: Vec<bool>,
+    /// When the others are, too.
+    ready_at: Vec<Option<Time>>,
+    settle: Time,
     rates: Vec<Rate>,
     sending: Sending,
     receiving: Receiving,
@@ -127,6 +132,9 @@ impl<R: RandomSource> Bundle<R> {
         Bundle {
             links: (0..lines).map(|_| Link::new(config.link.clone(), Arc::clone(&identities))).collect(),
             members: vec![false; lines],
+            ready: vec![false; lines],
+            ready_at: vec![None; lines],
+            settle: config.settle,
             rates: config.rates.iter().map(|&rate| Rate::nominal(rate)).collect(),
             sending: Sending::new(lines, config.queue_bytes, config.latency, config.least_fragment),
             receiving: Receiving::new(lines, config.patience),
@@ -221,7 +229,8 @@ impl<R: RandomSource> Bundle<R> {
     pub fn poll_timeout(&self) -> Option<Time> {
         let links = self.links.iter().filter_map(Link::poll_timeout);
         let others = [self.network.poll_timeout(), self.receiving.poll_timeout(), self.lingers_until];
-        links.chain(others.into_iter().flatten()).min()
+        let ready = self.ready_at.iter().copied().flatten();
+        links.chain(others.into_iter().flatten()).chain(ready).min()
     }
 
     /// Does what is due. Early calls do nothing.
@@ -230,6 +239,11 @@ impl<R: RandomSource> Bundle<R> {
             if self.links[line].poll_timeout().is_some_and(|due| due <= now) {
                 self.links[line].on_timeout(now, &mut self.random);
                 self.settle(now, line);
+            }
+        }
+        for line in 0..self.links.len() {
+            if self.ready_at[line].is_some_and(|due| due <= now) {
+                self.set_ready(line, true);
             }
         }
         self.network.on_timeout(now, &mut self.random);
@@ -306,13 +320,21 @@ impl<R: RandomSource> Bundle<R> {
                     self.leave(now, line, cause);
                 }
                 LinkEvent::Packet(mp::PROTOCOL, information) if self.members[line] && self.is_cut => {
+                    self.set_ready(line, true);
                     self.receiving.on_frame(now, line, &information);
                     self.take_packets(now, Some(line));
                 }
                 LinkEvent::Packet(protocol, information) if self.members[line] => {
+                    self.set_ready(line, true);
                     self.on_packet(now, Some(line), protocol, &information);
                 }
                 LinkEvent::Packet(..) => {}
+                // The peer has not attached the line yet.
+                LinkEvent::ProtocolRejected(mp::PROTOCOL) if self.members[line] => {
+                    self.ready[line] = false;
+                    self.ready_at[line] = Some(now + self.settle);
+                    self.sending.joined(line);
+                }
                 LinkEvent::ProtocolRejected(protocol) if self.members[line] => {
                     self.network.rejected(now, protocol, &mut self.random);
                 }
@@ -352,6 +374,7 @@ impl<R: RandomSource> Bundle<R> {
             return self.refuse(now, line, Cause::OtherHeader);
         }
         self.members[line] = true;
+        self.ready_at[line] = Some(now + self.settle);
         self.lingers_until = None;
         self.sending.joined(line);
         self.receiving.set_up(now, line, true);
@@ -391,6 +414,7 @@ impl<R: RandomSource> Bundle<R> {
         if !std::mem::replace(&mut self.members[line], false) {
             return;
         }
+        self.set_ready(line, false);
         self.receiving.set_up(now, line, false);
         self.take_packets(now, None);
         if !self.members.contains(&true) {
@@ -436,8 +460,8 @@ impl<R: RandomSource> Bundle<R> {
     }
 
     /// Tells the driver what the network is like now, if that has changed.
-    fn show(&mut self, _now: Time) {
-        while let Some((protocol, information)) = self.network.poll_transmit() {
+    fn show(&mut self, now: Time) {
+        while let Some((protocol, information)) = self.network.poll_transmit(now) {
             self.sending.push_control(protocol, information);
         }
         let (ipv4, ipv6) = (self.network.ipv4(), self.network.ipv6());
@@ -459,8 +483,13 @@ impl<R: RandomSource> Bundle<R> {
         }
     }
 
+    fn set_ready(&mut self, line: usize, is_ready: bool) {
+        self.ready[line] = is_ready;
+        self.ready_at[line] = None;
+    }
+
     fn dispatch(&mut self, now: Time) {
-        self.sending.dispatch(now, &mut self.links, &self.members, &self.rates);
+        self.sending.dispatch(now, &mut self.links, &self.ready, &self.rates);
     }
 
     /// Packets that came and were dropped, because the driver took none.

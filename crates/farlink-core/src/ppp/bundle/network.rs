@@ -4,9 +4,10 @@ use std::net::Ipv4Addr;
 
 use bytes::Bytes;
 
+use super::super::automaton::State;
 use super::super::control::ControlPacket;
 use super::super::ipcp::{Addresses, IPCP, IPV4, IPV6, IPV6CP, IpcpOptions, Ipv6cpOptions};
-use super::super::negotiator::{Limits, Negotiator};
+use super::super::negotiator::{Layer, Limits, Negotiator};
 use crate::rng::RandomSource;
 use crate::time::Time;
 
@@ -16,6 +17,11 @@ pub(super) struct Network {
     ipv4: Option<Negotiator<IpcpOptions>>,
     ipv6: Option<Negotiator<Ipv6cpOptions>>,
     is_up: bool,
+    /// When a negotiation that found no end is tried again, and how long that takes.
+    retry_at: Option<Time>,
+    retry: Time,
+    /// Whether the peer does not have IPCP and IPV6CP.
+    rejected: [bool; 2],
 }
 
 /// Calls a method of both negotiations.
@@ -34,7 +40,7 @@ impl Network {
     pub(super) fn new(ipv4: Option<Addresses>, ipv6: bool, limits: Limits) -> Self {
         let ipv4 = ipv4.map(|addresses| Negotiator::new(IpcpOptions::new(addresses), limits));
         let ipv6 = ipv6.then(|| Negotiator::new(Ipv6cpOptions::default(), limits));
-        Network { ipv4, ipv6, is_up: false }
+        Network { ipv4, ipv6, is_up: false, retry_at: None, retry: limits.restart.times(4), rejected: [false; 2] }
     }
 
     /// A line joined the bundle. A request that is equal to the last one may now be that of a peer that has begun anew.
@@ -47,7 +53,8 @@ impl Network {
 
     /// The bundle has no line.
     pub(super) fn ended(&mut self, now: Time, random: &mut dyn RandomSource) {
-        self.is_up = false;
+        (self.is_up, self.retry_at) = (false, None);
+        self.rejected = [false; 2];
         each!(self, one => one.down(now, random));
     }
 
@@ -68,6 +75,7 @@ impl Network {
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let due = [
+            self.retry_at,
             self.ipv4.as_ref().and_then(Negotiator::poll_timeout),
             self.ipv6.as_ref().and_then(Negotiator::poll_timeout),
         ];
@@ -76,12 +84,26 @@ impl Network {
 
     pub(super) fn on_timeout(&mut self, now: Time, random: &mut dyn RandomSource) {
         each!(self, one => one.on_timeout(now, random));
+        if self.retry_at.take_if(|due| *due <= now).is_some() {
+            if let Some(one) = self.ipv4.as_mut().filter(|one| one.state() == State::Stopped && !self.rejected[0]) {
+                one.down(now, random);
+                one.up(now, random);
+            }
+            if let Some(one) = self.ipv6.as_mut().filter(|one| one.state() == State::Stopped && !self.rejected[1]) {
+                one.down(now, random);
+                one.up(now, random);
+            }
+        }
     }
 
     /// The next packet to be sent, with its protocol.
-    pub(super) fn poll_transmit(&mut self) -> Option<(u16, Bytes)> {
-        // What other layers have to know shows in `ipv4` and `ipv6`.
-        each!(self, one => while one.poll_layer().is_some() {});
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(u16, Bytes)> {
+        // What else other layers have to know shows in `ipv4` and `ipv6`.
+        let mut is_finished = false;
+        each!(self, one => while let Some(layer) = one.poll_layer() { is_finished |= layer == Layer::Finished; });
+        if is_finished && self.is_up {
+            self.retry_at = self.retry_at.or(Some(now + self.retry));
+        }
         let ipv4 = self.ipv4.as_mut().and_then(Negotiator::poll_transmit).map(|packet| (IPCP, packet));
         let next = ipv4.or_else(|| Some((IPV6CP, self.ipv6.as_mut()?.poll_transmit()?)));
         next.map(|(protocol, packet)| (protocol, packet.encode().into()))
@@ -107,8 +129,14 @@ impl Network {
     /// The peer does not have a protocol.
     pub(super) fn rejected(&mut self, now: Time, protocol: u16, random: &mut dyn RandomSource) {
         match (protocol, &mut self.ipv4, &mut self.ipv6) {
-            (IPCP | IPV4, Some(one), _) => one.protocol_rejected(now, random),
-            (IPV6CP | IPV6, _, Some(one)) => one.protocol_rejected(now, random),
+            (IPCP | IPV4, Some(one), _) => {
+                self.rejected[0] = true;
+                one.protocol_rejected(now, random);
+            }
+            (IPV6CP | IPV6, _, Some(one)) => {
+                self.rejected[1] = true;
+                one.protocol_rejected(now, random);
+            }
             _ => {}
         }
     }

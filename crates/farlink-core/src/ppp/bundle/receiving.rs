@@ -8,7 +8,7 @@ use crate::wire::mp;
 
 /// Fragments that wait at most, as in Linux.
 const MOST_HELD: usize = 128;
-/// A first number below this begins a bundle: what is missing may still come over another line.
+/// So many numbers before the first that comes may still come over other lines.
 const NEAR_START: u32 = 128;
 /// A line whose first number is so far behind the others' belongs to a bundle that its peer has begun anew.
 const RESTARTED: u64 = 1024;
@@ -111,7 +111,7 @@ impl Receiving {
         let reassembler = match &mut self.reassembler {
             Some(reassembler) => reassembler,
             None => {
-                self.base = if fragment.number < NEAR_START { 0 } else { fragment.number };
+                self.base = fragment.number.saturating_sub(NEAR_START);
                 let mut made =
                     Reassembler::new(self.numbering, 0, self.longest, MOST_HELD).with_patience(self.patience);
                 for (line, _) in self.members.iter().enumerate().filter(|(_, member)| member.is_counted) {
@@ -131,11 +131,9 @@ impl Receiving {
         let Some(reassembler) = &self.reassembler else { return false };
         let round = self.numbering.round();
         let relative = (number + round as u32 - self.base) % round as u32;
-        let expected = reassembler.settled();
-        match self.numbering.count_near(expected, relative) {
-            Some(count) => expected.saturating_sub(count) > RESTARTED.min(round / 8),
-            None => true,
-        }
+        let ahead = (u64::from(relative) + round - reassembler.settled() % round) % round;
+        let behind = if ahead < round / 2 { 0 } else { round - ahead };
+        behind > RESTARTED.min(round / 8)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Time> {

@@ -137,6 +137,12 @@ impl Sending {
     /// Beyond half of a round the gap would look like old numbers, and they begin at 0.
     pub(super) fn begin(&mut self, numbering: Option<Numbering>) {
         self.queue.retain(|packet| packet.is_counted);
+        if let Some(flying) = self.current.take().and_then(|(number, ..)| self.flying.remove(&number)) {
+            if flying.packet.is_counted {
+                self.queue_bytes += flying.packet.information.len();
+                self.queue.push_front(flying.packet);
+            }
+        }
         self.is_cut = numbering.is_some();
         let Some(numbering) = numbering else { return };
         if numbering != self.numbering || self.splitter.count() % numbering.round() >= numbering.round() / 2 {
@@ -154,6 +160,9 @@ impl Sending {
     pub(super) fn clear(&mut self) {
         self.queue.retain(|packet| !packet.is_counted);
         self.queue_bytes = 0;
+        if let Some((number, ..)) = self.current.take() {
+            self.flying.remove(&number);
+        }
     }
 
     /// Whether packets of the network are carried now, or wait.
@@ -195,7 +204,7 @@ impl Sending {
         self.owed.iter_mut().for_each(|owed| *owed = true);
     }
 
-    /// Gives packets to lines that have room; `members` are those of the bundle. Without fragments there is one.
+    /// Gives packets to lines that have room; `members` are those that the peer takes packets from. Without fragments there is one.
     pub(super) fn dispatch(&mut self, now: Time, links: &mut [Link], members: &[bool], rates: &[Rate]) {
         let is_cut = self.is_cut;
         while self.next_packet(links, members) {
