@@ -232,3 +232,15 @@ def test_refusals_are_known_before_anything_is_made(tmp_path):
         assert done.returncode == 2
         assert what in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_without_the_right_it_says_what_is_missing(tmp_path):
+    with carried(tmp_path) as world:
+        world.ship.end()
+        command = [sys.executable, "-m", "farlink.cli", "bundle", "carry", str(world.ship_config)]
+        done = subprocess.run(
+            ["setpriv", "--bounding-set", "-net_admin", *command], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert "CAP_NET_ADMIN is missing" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from farlink.errors import core_errors
+from farlink.errors import FarlinkError, core_errors
 
 # Isolated, so that neither the folder nor the environment of the caller says what is imported.
-_HELPER = [sys.executable, "-I", "-c", "from farlink._core import serve_bundle_helper; serve_bundle_helper()"]
+_HELPER = [sys.executable, "-I", "-c", "from farlink.net.ip_bundles import serve_helper; serve_helper()"]
 
 
 @dataclass(frozen=True)
@@ -82,3 +82,14 @@ def check_ip_bundle(config: str | os.PathLike[str]) -> list[str]:
 
     with core_errors():
         return _core.check_ip_bundle(os.fspath(config))
+
+
+def serve_helper() -> None:
+    """Be the helper process of a bundle, whose requests come over standard input. What keeps it from that goes to stderr."""
+    from farlink import _core
+
+    try:
+        with core_errors():
+            _core.serve_bundle_helper()
+    except FarlinkError as error:
+        sys.exit(str(error))

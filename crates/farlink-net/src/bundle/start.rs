@@ -6,7 +6,7 @@ use std::process::Command;
 
 use farlink_core::Time;
 
-use crate::privileged::{Change, DeviceName, Helper, drop_all};
+use crate::privileged::{Change, DeviceName, Helper, PrivilegedError, drop_all, may_change_network};
 use crate::state::{CounterFiles, StateFolder};
 
 use super::capture::Capture;
@@ -45,6 +45,9 @@ impl Bundle {
         // Another protocol than that of sessions: counters and lock of its own, for each peer.
         let counters = config.keys.path().join("bundle").join(&config.peer.name);
         open_counters(&config, &counters)?;
+        if !may_change_network() {
+            return Err(PrivilegedError::NotAllowed.into());
+        }
         let mut helper = Helper::start(helper)?;
         let (tun, device) = helper.tun(config.tun.name.clone(), config.tun.mtu_bytes, config.fallback)?;
         for &address in &config.tun.addresses {

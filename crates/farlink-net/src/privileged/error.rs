@@ -9,6 +9,9 @@ pub enum PrivilegedError {
     /// The helper did not do what it was asked for.
     #[error("{0}")]
     Refused(String),
+    /// This process may not change the network.
+    #[error("CAP_NET_ADMIN is missing; run it with sudo, or as a service with AmbientCapabilities=CAP_NET_ADMIN")]
+    NotAllowed,
     /// The helper cannot be started.
     #[error("the helper process cannot be started: {0}; look whether farlink is installed as a whole")]
     Start(io::Error),

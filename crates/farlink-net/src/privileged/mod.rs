@@ -26,4 +26,5 @@ pub use client::Helper;
 pub use error::PrivilegedError;
 pub use request::{Change, DeviceName, LONGEST_MTU, Request, SHORTEST_MTU};
 pub use rights::drop_all;
+pub(crate) use rights::may_change_network;
 pub use server::serve;

@@ -4,8 +4,8 @@ use std::fs;
 
 use rustix::io::Errno;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities,
-    set_no_new_privs,
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    set_capabilities, set_no_new_privs,
 };
 
 use super::error::PrivilegedError;
@@ -17,6 +17,11 @@ use super::error::PrivilegedError;
 /// If the kernel refuses it, or another thread of this process has capabilities.
 pub fn drop_all() -> Result<(), PrivilegedError> {
     keep(CapabilitySet::empty())
+}
+
+/// Whether this thread may change the network, so that a helper that it starts may, too.
+pub(crate) fn may_change_network() -> bool {
+    capabilities(None).is_ok_and(|own| own.permitted.contains(CapabilitySet::NET_ADMIN))
 }
 
 /// Keeps these capabilities and no others.

@@ -5,7 +5,7 @@ use farlink_core::wire::aerotp::sealed::Cover;
 
 use crate::mux::agreed;
 use crate::seal::cookie::{self, CookieMaker, CookieSeal};
-use crate::seal::hello::{Checked, Protocol, Responder, Response};
+use crate::seal::hello::{Checked, INITIATION_CONTENT_BYTES, Protocol, RESPONSE_CONTENT_BYTES, Responder, Response};
 use crate::seal::mac::Mac;
 use crate::seal::versions::{VERSION, VersionMac};
 
@@ -18,6 +18,11 @@ pub(super) struct Answered {
     code: Mac,
     peer_id: u32,
     content: Vec<u8>,
+}
+
+/// Whether a content has the length of a hello: what is anything else names no key.
+fn is_like_a_hello(content: &[u8]) -> bool {
+    [INITIATION_CONTENT_BYTES, RESPONSE_CONTENT_BYTES].contains(&content.len())
 }
 
 impl Session {
@@ -44,6 +49,10 @@ impl Session {
             return self.on_cookie(now, &code, content);
         }
         let Some(checked) = Checked::read(&self.own_code, content) else {
+            if !is_like_a_hello(content) {
+                self.counts.stray += 1;
+                return;
+            }
             self.counts.refused_hellos += 1;
             return self.note(Event::Fault(Fault::OtherKey(from.remote)));
         };

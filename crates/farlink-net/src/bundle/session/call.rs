@@ -44,7 +44,7 @@ impl Session {
         let counter = match self.counters.next_own((self.unix_us)(), &mut *self.store) {
             Ok(counter) => counter,
             Err(error) => {
-                self.waiting_since = Some(now);
+                self.retry = now + LONGEST_WAIT;
                 return self.note(Event::Fault(Fault::Store(error.to_string())));
             }
         };

@@ -180,6 +180,10 @@ pub struct Session {
     last_path: u8,
     /// Since when nothing has come although something was sent.
     waiting_since: Option<Time>,
+    /// Whether this end has said goodbye.
+    is_closed: bool,
+    /// When a handshake that could not be begun is begun again.
+    retry: Time,
     cookies: Option<CookieMaker>,
     load: (Time, u32, u32),
     queue: VecDeque<Datagram>,
@@ -223,6 +227,8 @@ impl Session {
             paths: (0..config.paths).map(|_| Path::default()).collect(),
             last_path: 0,
             waiting_since: None,
+            is_closed: false,
+            retry: Time::ZERO,
             cookies: None,
             load: (Time::ZERO, 0, 0),
             queue: VecDeque::new(),
@@ -347,6 +353,7 @@ impl Session {
     pub fn close(&mut self) {
         self.send_message(self.last_path, None, Message::Close);
         (self.current, self.pending, self.previous, self.call) = (None, None, None, None);
+        self.is_closed = true;
     }
 
     /// When something is due.
@@ -355,7 +362,7 @@ impl Session {
             return Time::ZERO;
         }
         let call = self.call.as_ref().filter(|_| self.has_way()).map_or(Time::NEVER, |call| call.due);
-        let mut due = call;
+        let mut due = if self.is_idle() { self.retry } else { call };
         if self.current.is_some() {
             due = self.paths.iter().fold(due, |due, path| due.min(path.address.due()).min(path.size.due()));
             if self.config.calls && self.call.is_none() {
@@ -375,6 +382,9 @@ impl Session {
             } else if now >= self.renewal_due() {
                 self.begin(now, true);
             }
+        }
+        if self.is_idle() && now >= self.retry {
+            self.begin(now, false);
         }
         self.send_hellos(now);
         if self.current.is_none() {
@@ -405,6 +415,11 @@ impl Session {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    /// Whether a caller has neither keys nor a handshake, although there is a way to the peer.
+    fn is_idle(&self) -> bool {
+        self.config.calls && !self.is_closed && self.current.is_none() && self.call.is_none() && self.has_way()
     }
 
     fn note(&mut self, event: Event) {

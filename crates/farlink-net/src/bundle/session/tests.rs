@@ -448,6 +448,42 @@ fn a_flood_of_initiations_is_answered_with_cookies_and_the_peer_comes_through() 
     assert!(world.both_open() && world.exchange(0), "with a cookie");
 }
 
+/// A store that fails for a while, as a full disk.
+struct Full(std::sync::Arc<std::sync::atomic::AtomicBool>, MemoryCounters);
+
+impl CounterStore for Full {
+    fn own(&self) -> u64 {
+        self.1.own()
+    }
+
+    fn keep_own(&mut self, bound: u64) -> std::io::Result<()> {
+        let is_full = self.0.load(std::sync::atomic::Ordering::Relaxed);
+        if is_full { Err(std::io::ErrorKind::StorageFull.into()) } else { self.1.keep_own(bound) }
+    }
+
+    fn peer(&self, peer: &PublicKey) -> u64 {
+        self.1.peer(peer)
+    }
+
+    fn keep_peer(&mut self, peer: &PublicKey, bound: u64) -> std::io::Result<()> {
+        self.1.keep_peer(peer, bound)
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_and_the_call_is_made_when_there_is_room() {
+    let mut world = World::new(1, 1);
+    let is_full = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let config = config(&world.keys[0], world.keys[1].public(), true, 1);
+    world.ends[0] = Session::new(config, Box::new(Full(is_full.clone(), MemoryCounters::default())), || 1_000_000);
+    world.plug(0, false);
+    world.wait(Time::from_secs(60));
+    assert!(matches!(world.faults(0)[..], [Fault::Store(_), ..]) && !world.ends[0].is_open());
+    is_full.store(false, std::sync::atomic::Ordering::Relaxed);
+    world.wait(Time::from_secs(11));
+    assert!(world.both_open() && world.exchange(0));
+}
+
 #[test]
 fn secrets_are_not_shown() {
     let world = World::new(1, 1);
