@@ -17,8 +17,8 @@ mod outlook;
 mod packet;
 mod path;
 mod queue;
-mod receiving;
 mod received;
+mod receiving;
 mod repeats;
 mod sending;
 

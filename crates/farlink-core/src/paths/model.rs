@@ -8,11 +8,11 @@ use std::hash::{Hash, Hasher};
 
 use stateright::{Checker, Model, Property};
 
+use super::PathBundle;
 use super::config::{PathBundleConfig, PathRules};
 use super::packet::{Frame, Packet};
 use super::path::{PathId, PathState};
 use super::queue::FlowQueue;
-use super::PathBundle;
 use crate::time::Time;
 
 /// How many failures may happen on a way through the states.
@@ -268,7 +268,8 @@ const SMALL: Setting = Setting {
 /// Explores at most so many states; returns their number and what was found not to hold.
 fn explore(setting: Setting, most: usize) -> (usize, Vec<&'static str>) {
     let checker = setting.checker().target_state_count(most).spawn_dfs().join();
-    let found: Vec<_> = checker.discoveries().into_iter().map(|(property, path)| (property, path.into_actions())).collect();
+    let found: Vec<_> =
+        checker.discoveries().into_iter().map(|(property, path)| (property, path.into_actions())).collect();
     println!("{} of {} states, {found:?}", checker.unique_state_count(), checker.state_count());
     (checker.unique_state_count(), found.into_iter().map(|(property, _)| property).collect())
 }
@@ -276,7 +277,7 @@ fn explore(setting: Setting, most: usize) -> (usize, Vec<&'static str>) {
 #[test]
 fn every_packet_arrives_once_or_is_counted() {
     for is_ordered in [true, false] {
-        let (states, found) = explore(Setting { is_ordered, ..SMALL }, 20_000);
+        let (states, found) = explore(Setting { is_ordered, ..SMALL }, 10_000);
         assert!(found.is_empty() && states > 1000, "{states} {found:?}");
     }
 }
@@ -294,7 +295,7 @@ fn every_packet_arrives_once_or_is_counted_at_length() {
 #[test]
 fn without_the_duplicate_filter_a_packet_arrives_twice() {
     for is_ordered in [true, false] {
-        let (_, found) = explore(Setting { filters_duplicates: false, is_ordered, ..SMALL }, 20_000);
+        let (_, found) = explore(Setting { filters_duplicates: false, is_ordered, ..SMALL }, 10_000);
         assert!(found.contains(&"every packet at most once"), "{found:?}");
     }
 }

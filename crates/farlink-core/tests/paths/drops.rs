@@ -164,8 +164,7 @@ fn check(name: &str, wires: &[Wire], how: Unplugged, path: usize, times: u32, se
     assert!(back <= 3.0, "back after {back} s");
 }
 
-const HEADER: &str =
-    "| paths | unplugged | stream lost | stream gap (s) | stream delay (s) | bulk missing | bulk gap (s) | back after (s) |";
+const HEADER: &str = "| paths | unplugged | stream lost | stream gap (s) | stream delay (s) | bulk missing | bulk gap (s) | back after (s) |";
 
 #[test]
 fn unplugging_the_path_in_use() {
