@@ -48,7 +48,9 @@ fn every_test_file_is_a_module() {
         include_str!("all.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        if let Some(module) = name.strip_suffix(".rs").filter(|_| !["all.rs", "aerotp_memory.rs", "ppp_memory.rs"].contains(&&*name)) {
+        if let Some(module) =
+            name.strip_suffix(".rs").filter(|_| !["all.rs", "aerotp_memory.rs", "ppp_memory.rs"].contains(&&*name))
+        {
             assert!(named.contains(&module), "tests/all.rs lacks `mod {module};`");
         }
     }

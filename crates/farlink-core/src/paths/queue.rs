@@ -263,7 +263,7 @@ impl Codel {
                 self.is_dropping = false;
             } else if now >= self.drop_next {
                 self.count += 1;
-                self.drop_next = self.drop_next + self.spacing(pressure.interval);
+                self.drop_next += self.spacing(pressure.interval);
                 return true;
             }
             return false;
