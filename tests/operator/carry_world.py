@@ -128,9 +128,11 @@ class Carried:
             run("ip", "-n", middle, "link", "set", "farside", state)
 
     def shorten(self, name: str, longest_bytes: int) -> None:
-        """Lose longer packets on a wire, without a word."""
+        """Lose longer packets on a wire, without a word: the router behind the near end tells nobody."""
         middle = f"{self._made.prefix}-{list(self.wires).index(name) + 1}"
-        inside(middle, "nft", f"add rule ip t c meta length > {longest_bytes} drop")
+        silent = "add table ip m; add chain ip m c { type filter hook output priority 0; }"
+        inside(middle, "nft", f"{silent}; add rule ip m c icmp type destination-unreachable drop")
+        run("ip", "-n", middle, "link", "set", "farside", "mtu", str(longest_bytes))
 
     def close(self) -> None:
         """End both."""

@@ -107,15 +107,26 @@ def test_an_own_address_that_changes_is_followed_without_a_restart(world):
 
 
 def test_a_black_hole_for_long_packets_is_named_and_passed(world):
+    def longest(name):
+        return world.ship.metrics()[f'farlink_bundle_path_packet_bytes{{path="{name}"}}']
+
     def is_long_reached():
         return try_inside(world.near, "ping", "-c", "1", "-W", "1", "-M", "do", "-s", "1372", VPS)
 
-    until(is_long_reached, world.ship.log)
+    def are_long():
+        return is_long_reached() and longest("one") == longest("two") == 1500 - 28 - 25
+
+    until(are_long, world.ship.log)
     for name in ("one", "two"):
         world.shorten(name, 1300)
-    until(lambda: [is_long_reached() for _ in range(5)] == [True] * 5, lambda: world.ship.log() + world.vps.log(), within_s=40)
+    until(
+        lambda: [is_long_reached() for _ in range(5)] == [True] * 5 and "an MTU black hole" in world.ship.log(),
+        lambda: world.ship.log() + world.vps.log(),
+        within_s=40,
+    )
+    assert max(longest("one"), longest("two")) < 1300
     for name in ("one", "two"):
-        world.wires[name].carry()
+        world.shorten(name, 1500)
 
 
 def test_no_process_has_more_rights_than_it_needs(world):

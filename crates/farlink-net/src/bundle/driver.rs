@@ -62,8 +62,8 @@ struct Driver<T> {
     /// Of an end that calls.
     ways: Vec<Result<Way, String>>,
     carriers: Vec<bool>,
-    /// Packets lost when a path was last looked at, and looks without a loss.
-    losses: Vec<(u64, u64)>,
+    /// Packets that each path had lost when it was last looked at.
+    losses: Vec<u64>,
     has_routes: bool,
     faults: BTreeMap<String, Time>,
     /// What was said last of each path that the bundle told of.
@@ -120,7 +120,7 @@ impl<T: FnMut(Event)> Driver<T> {
             outboxes: (0..paths).map(|_| Outbox::default()).collect(),
             ways: vec![Err("not looked for yet".to_owned()); paths],
             carriers: vec![false; paths],
-            losses: vec![(0, 0); paths],
+            losses: vec![0; paths],
             has_routes: !parts.config.fallback,
             parts,
             tell,
@@ -351,21 +351,22 @@ impl<T: FnMut(Event)> Driver<T> {
 
     /// What need not follow at once.
     fn tick(&mut self) {
-        for (path, (lost, looks)) in (0..).zip(&mut self.losses) {
+        let now = self.clock.now();
+        for (path, lost) in (0..).zip(&mut self.losses) {
             let stats = self.bundle.stats(PathId(path));
             let has_lost = stats.lost_packets != *lost;
-            // Short packets come through a black hole: only a look without any loss says that long ones do as well.
-            *looks += u64::from(!has_lost);
             *lost = stats.lost_packets;
             let timeout = stats.round_trip.map_or(1.0, |round_trip| round_trip + 4.0 * stats.variation).max(0.2);
-            self.session.note_path(path, *looks, has_lost, Time::from_secs_f64(timeout));
+            self.session.note_path(now, path, has_lost, Time::from_secs_f64(timeout));
         }
         if self.parts.config.fallback {
             self.set_routes();
         }
         if let Some(shared) = &self.metrics {
             let names = self.parts.config.paths.iter().zip(0..);
-            let stats = names.map(|(path, number)| (path.name.as_str(), self.bundle.stats(PathId(number))));
+            let stats = names.map(|(path, number)| {
+                (path.name.as_str(), self.bundle.stats(PathId(number)), self.session.content_bytes(number))
+            });
             let text = metrics::text(stats, &self.bundle.totals(), &self.session.counts(), &self.own);
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
@@ -467,7 +468,7 @@ impl<T: FnMut(Event)> Driver<T> {
         (self.next_tick, self.next_look) = (Time::ZERO, Time::ZERO);
         self.faults.clear();
         self.carriers.fill(false);
-        self.losses.fill((0, 0));
+        self.losses.fill(0);
         self.ways.fill(Err("looked for again".to_owned()));
         self.set_longest();
         Ok(())

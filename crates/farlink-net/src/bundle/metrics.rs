@@ -35,9 +35,9 @@ pub(super) struct Own {
     pub(super) malformed: u64,
 }
 
-/// Path by path, with its name, and the rest.
+/// Path by path, with its name and the longest content of its datagrams in bytes, and the rest.
 pub(super) fn text<'a>(
-    paths: impl Iterator<Item = (&'a str, PathStats)> + Clone,
+    paths: impl Iterator<Item = (&'a str, PathStats, u32)> + Clone,
     totals: &BundleStats,
     session: &Counts,
     own: &Own,
@@ -45,7 +45,7 @@ pub(super) fn text<'a>(
     let mut text = String::new();
     let mut of_paths = |name: &str, kind: &str, help: &str, value: fn(&PathStats) -> Option<f64>| {
         head(&mut text, name, kind, help);
-        for (path, stats) in paths.clone() {
+        for (path, stats, _) in paths.clone() {
             if let Some(value) = value(&stats) {
                 writeln!(text, "farlink_bundle_path_{name}{{path=\"{path}\"}} {value}").expect("a text grows");
             }
@@ -66,6 +66,15 @@ pub(super) fn text<'a>(
     });
     of_paths("probe_bytes_total", "counter", "Bytes of probes and their answers.", |it| Some(it.probe_bytes as f64));
     of_paths("lost_packets_total", "counter", "Packets that were taken for lost.", |it| Some(it.lost_packets as f64));
+    head(
+        &mut text,
+        "packet_bytes",
+        "gauge",
+        "Longest packet of the bundle that it carries whole, headers of seal, UDP and IP left out.",
+    );
+    for (path, _, bytes) in paths {
+        writeln!(text, "farlink_bundle_path_packet_bytes{{path=\"{path}\"}} {bytes}").expect("a text grows");
+    }
     for (name, kind, help, value) in [
         ("taken_total", "counter", "Packets from the device.", totals.taken),
         ("dropped_total", "counter", "Packets that the queue dropped.", totals.dropped),

@@ -277,11 +277,11 @@ impl Session {
         self.paths.get(usize::from(path)).map_or(0, |path| path.size.content_bytes())
     }
 
-    /// What the bundle knows of a path, from which black holes are told: bytes acknowledged so far, whether any are in flight, and how
-    /// long an acknowledgement takes at most.
-    pub fn note_path(&mut self, path: u8, settled: u64, is_in_flight: bool, timeout: Time) {
+    /// What the bundle knows of a path, from which black holes are told: whether packets were lost since the last call, and how long an
+    /// acknowledgement takes at most.
+    pub fn note_path(&mut self, now: Time, path: u8, has_lost: bool, timeout: Time) {
         if let Some(own) = self.paths.get_mut(usize::from(path)) {
-            own.size.note(settled, is_in_flight, timeout);
+            own.size.note(now, has_lost, timeout);
         }
     }
 

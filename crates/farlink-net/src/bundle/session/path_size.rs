@@ -7,6 +7,9 @@ use crate::mux::{PathMtu, PathProbe};
 use super::packet::SEAL_BYTES;
 
 const UDP_BYTES: u16 = 8;
+/// A path that carries pieces of this length would carry longer ones if it could: they are searched. Lines so slow that packets are cut shorter
+/// do not pay for the search.
+const LONG_BYTES: usize = 512;
 
 /// The longest datagram of a path.
 #[derive(Debug)]
@@ -14,8 +17,8 @@ pub(super) struct PathSize {
     mtu: PathMtu,
     /// Headers of IP and UDP.
     header_bytes: u16,
-    settled: u64,
-    is_in_flight: bool,
+    /// Packets were lost, and it is not known yet whether the long ones still come through.
+    is_suspected: bool,
     timeout: Time,
 }
 
@@ -31,8 +34,7 @@ impl PathSize {
         PathSize {
             mtu: PathMtu::new(longest_bytes),
             header_bytes: ip_bytes + UDP_BYTES,
-            settled: 0,
-            is_in_flight: false,
+            is_suspected: false,
             timeout: Time::from_secs(1),
         }
     }
@@ -47,15 +49,24 @@ impl PathSize {
         usize::from(packet_bytes.saturating_sub(self.header_bytes)).saturating_sub(SEAL_BYTES)
     }
 
-    pub(super) fn note(&mut self, settled: u64, is_in_flight: bool, timeout: Time) {
-        (self.settled, self.is_in_flight, self.timeout) = (settled, is_in_flight, timeout);
+    /// What is known of the path: whether packets were lost, and how long an answer takes at most.
+    pub(super) fn note(&mut self, now: Time, has_lost: bool, timeout: Time) {
+        self.timeout = timeout;
+        if has_lost && !self.is_suspected {
+            self.is_suspected = true;
+            self.look(now);
+        }
     }
 
-    /// A datagram was sent: full ones, or nearly, begin the search and the watch.
+    /// A datagram was sent.
     pub(super) fn on_sent(&mut self, now: Time, content_bytes: usize) {
-        if content_bytes + 64 > self.content_bytes() as usize {
-            self.mtu.on_full(now, || self.settled, || self.timeout);
+        if content_bytes >= LONG_BYTES {
+            self.look(now);
         }
+    }
+
+    fn look(&mut self, now: Time) {
+        self.mtu.on_full(now, || 0, || self.timeout);
     }
 
     pub(super) fn due(&self) -> Time {
@@ -64,7 +75,9 @@ impl PathSize {
 
     /// Whether datagrams have become shorter.
     pub(super) fn handle_timeout(&mut self, now: Time) -> bool {
-        self.mtu.handle_timeout(now, || self.settled, || self.is_in_flight)
+        let has_shrunk = self.mtu.handle_timeout(now, || 0, || self.is_suspected);
+        self.is_suspected &= !has_shrunk;
+        has_shrunk
     }
 
     pub(super) fn next_probes(&mut self, now: Time) -> [Option<PathProbe>; 2] {
@@ -73,6 +86,9 @@ impl PathSize {
 
     /// Whether datagrams may be longer from now on.
     pub(super) fn on_answer(&mut self, now: Time, number: u32) -> bool {
-        self.mtu.on_answer(now, number.into())
+        let is_longer = self.mtu.on_answer(now, number.into());
+        // The long ones come through.
+        self.is_suspected &= self.mtu.due() != Time::NEVER;
+        is_longer
     }
 }
