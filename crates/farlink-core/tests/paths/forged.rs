@@ -11,7 +11,8 @@ const REORDER_BYTES: usize = 500_000;
 /// Does what the bytes say: time passes, the user sends, or a packet arrives, whose header leads into the bundle more often than chance
 /// would.
 pub(crate) fn forged_packets(mut bytes: &[u8]) {
-    let mut config = PathBundleConfig { reorder_bytes: REORDER_BYTES, queue_bytes: 50_000, ..PathBundleConfig::default() };
+    let mut config =
+        PathBundleConfig { reorder_bytes: REORDER_BYTES, queue_bytes: 50_000, ..PathBundleConfig::default() };
     config.classes[0] = ClassRules { policy: Policy::Redundant, is_ordered: false };
     config.classes[2] = ClassRules { policy: Policy::Cheapest, is_ordered: true };
     let mut now = Time::ZERO;

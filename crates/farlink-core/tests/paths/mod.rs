@@ -4,6 +4,7 @@ mod bulk;
 mod drops;
 mod forged;
 mod network;
+mod operation;
 mod random;
 mod tcp;
 
