@@ -22,7 +22,7 @@ fn wires() -> impl Strategy<Value = Wire> {
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut wire = Wire { queue_bytes, loss, jitter, ..Wire::new(rate, delay) };
         wire.rates.extend(changes.iter().map(|&(at, factor, _)| (at, rate * factor)));
-        wire.delays.extend(changes.iter().map(|&(at, _, factor)| (at, delay * factor)));
+        wire.delays.extend(changes.iter().map(|&(at, _, factor)| (at, (delay * factor).min(30.0))));
         wire.outages = outages.into_iter().map(|(at, length)| (at, at + length)).collect();
         wire
     })
