@@ -190,7 +190,6 @@ fn a_peer_that_begins_anew_is_heard_although_lines_of_its_old_bundle_seem_up() {
 /// Lines of two peers that have one discriminator, but not one name.
 #[test]
 fn lines_of_another_peer_do_not_join() {
-    let mut wires = opened(pair(|_, _| {}, 2), 10);
     let mut other = pair(|_, _| {}, 2)[1].clone();
     other.identities.own.as_mut().unwrap().name = b"other".to_vec();
     let mut near = pair(|_, _| {}, 2)[0].clone();
@@ -199,7 +198,7 @@ fn lines_of_another_peer_do_not_join() {
     known.name = b"other".to_vec();
     peers.push(known);
     // Line 0 goes to "far"; line 1 to "other".
-    wires = Wires::new([near, wires_config(1)], 2400.0, Time::from_millis(100), 11);
+    let mut wires = Wires::new([near, wires_config(1)], 2400.0, Time::from_millis(100), 11);
     wires.carrier(0, true);
     wires.run(secs(20.0));
     assert_eq!(wires.members(), 1);

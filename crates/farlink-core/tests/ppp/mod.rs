@@ -5,4 +5,4 @@ mod lines;
 mod model_drops;
 mod model_lcp;
 mod random;
-pub mod wires;
+pub(crate) mod wires;

@@ -13,17 +13,17 @@ use farlink_core::{BitRate, Rng, Time};
 
 /// One direction of a line.
 #[derive(Debug)]
-pub struct Way {
-    pub rate_bps: f64,
-    pub delay: Time,
+pub(crate) struct Way {
+    pub(crate) rate_bps: f64,
+    pub(crate) delay: Time,
     /// Probability that a portion of up to `portion` bytes is damaged, or lost.
-    pub damage: f64,
-    pub loss: f64,
+    pub(crate) damage: f64,
+    pub(crate) loss: f64,
     portion: usize,
     /// What is being sent: until when, and how many bytes.
     sending: Option<(Time, Vec<u8>)>,
     arriving: VecDeque<(Time, Vec<u8>)>,
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Way {
@@ -36,31 +36,31 @@ impl Way {
 
 /// A line: what its ends believe, and whether it carries anything.
 #[derive(Debug)]
-pub struct Wire {
-    pub ways: [Way; 2],
-    pub carrier: [bool; 2],
+pub(crate) struct Wire {
+    pub(crate) ways: [Way; 2],
+    pub(crate) carrier: [bool; 2],
     /// Bytes enter and nothing comes out.
-    pub is_hole: bool,
+    pub(crate) is_hole: bool,
     /// What an end sends comes back to it.
-    pub is_looped: bool,
+    pub(crate) is_looped: bool,
 }
 
 /// Two ends.
-pub struct Wires {
-    pub now: Time,
-    pub ends: [Bundle<SplitMix64>; 2],
-    pub wires: Vec<Wire>,
-    pub events: [Vec<(Time, Event)>; 2],
-    pub packets: [Vec<(Time, Bytes)>; 2],
+pub(crate) struct Wires {
+    pub(crate) now: Time,
+    pub(crate) ends: [Bundle<SplitMix64>; 2],
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) events: [Vec<(Time, Event)>; 2],
+    pub(crate) packets: [Vec<(Time, Bytes)>; 2],
     rng: Rng,
 }
 
-pub fn secs(seconds: f64) -> Time {
+pub(crate) fn secs(seconds: f64) -> Time {
     Time::from_secs_f64(seconds)
 }
 
 /// A configuration with multilink, addresses at both ends, and no proof.
-pub fn config(end: usize, lines: usize, rate_bps: f64) -> BundleConfig {
+pub(crate) fn config(end: usize, lines: usize, rate_bps: f64) -> BundleConfig {
     let [own, peer] = if end == 0 { [1, 2] } else { [2, 1] }.map(|last| [10, 0, 0, last].into());
     let discriminator = Discriminator::new(1, if end == 0 { b"near" } else { b"far" }).unwrap();
     let multilink = Multilink { mrru: 1500, short_numbers: false, discriminator };
@@ -74,7 +74,7 @@ pub fn config(end: usize, lines: usize, rate_bps: f64) -> BundleConfig {
 }
 
 /// Both ends prove themselves with one secret.
-pub fn proven(mut config: BundleConfig, end: usize, demands: Vec<Proof>, secret: &str) -> BundleConfig {
+pub(crate) fn proven(mut config: BundleConfig, end: usize, demands: Vec<Proof>, secret: &str) -> BundleConfig {
     let names: [&[u8]; 2] = [b"near", b"far"];
     let one = |end: usize| Credentials { name: names[end].to_vec(), secret: Secret::new(secret.as_bytes()) };
     config.identities = Identities { own: Some(one(end)), peers: vec![one(1 - end)], demands, shows_password: true };
@@ -82,19 +82,19 @@ pub fn proven(mut config: BundleConfig, end: usize, demands: Vec<Proof>, secret:
 }
 
 /// A packet of IP version 4 with a number in it.
-pub fn packet(number: u32, length: usize) -> Bytes {
+pub(crate) fn packet(number: u32, length: usize) -> Bytes {
     let mut bytes = vec![0x45; length.max(20)];
     bytes[4..8].copy_from_slice(&number.to_be_bytes());
     bytes.iter_mut().skip(20).enumerate().for_each(|(at, byte)| *byte = (at * 7) as u8 ^ number as u8);
     bytes.into()
 }
 
-pub fn number(packet: &[u8]) -> u32 {
+pub(crate) fn number(packet: &[u8]) -> u32 {
     u32::from_be_bytes(packet[4..8].try_into().unwrap())
 }
 
 impl Wires {
-    pub fn new(configs: [BundleConfig; 2], rate_bps: f64, delay: Time, seed: u64) -> Self {
+    pub(crate) fn new(configs: [BundleConfig; 2], rate_bps: f64, delay: Time, seed: u64) -> Self {
         let lines = configs[0].rates.len();
         let way = || Way {
             rate_bps,
@@ -121,12 +121,12 @@ impl Wires {
     }
 
     /// Both ends of a line notice that its call is up or has dropped.
-    pub fn carrier(&mut self, line: usize, is_up: bool) {
+    pub(crate) fn carrier(&mut self, line: usize, is_up: bool) {
         (0..2).for_each(|end| self.carrier_at(end, line, is_up));
     }
 
     /// One end notices. What is on the way is lost.
-    pub fn carrier_at(&mut self, end: usize, line: usize, is_up: bool) {
+    pub(crate) fn carrier_at(&mut self, end: usize, line: usize, is_up: bool) {
         self.wires[line].carrier[end] = is_up;
         for way in &mut self.wires[line].ways {
             way.sending = None;
@@ -136,18 +136,18 @@ impl Wires {
         self.collect(end);
     }
 
-    pub fn all_up(&mut self) {
+    pub(crate) fn all_up(&mut self) {
         (0..self.wires.len()).for_each(|line| self.carrier(line, true));
     }
 
-    pub fn send(&mut self, end: usize, packet: Bytes) -> bool {
+    pub(crate) fn send(&mut self, end: usize, packet: Bytes) -> bool {
         let is_taken = self.ends[end].send(self.now, packet);
         self.collect(end);
         is_taken
     }
 
     /// Runs for so long.
-    pub fn run(&mut self, span: Time) {
+    pub(crate) fn run(&mut self, span: Time) {
         let until = self.now + span;
         let mut steps = 0_u32;
         loop {
@@ -248,16 +248,16 @@ impl Wires {
     }
 
     /// Lines that are members at both ends.
-    pub fn members(&self) -> usize {
+    pub(crate) fn members(&self) -> usize {
         (0..self.wires.len()).filter(|&line| self.ends.iter().all(|end| end.status(line).unwrap().is_member)).count()
     }
 
-    pub fn has_network(&self) -> bool {
+    pub(crate) fn has_network(&self) -> bool {
         self.ends.iter().all(|end| end.properties().is_some())
     }
 
     /// Causes that an end has given.
-    pub fn causes(&self, end: usize) -> Vec<Cause> {
+    pub(crate) fn causes(&self, end: usize) -> Vec<Cause> {
         let cause = |(_, event): &(Time, Event)| match event {
             Event::LineDown { cause, .. } => Some(*cause),
             _ => None,
@@ -266,7 +266,7 @@ impl Wires {
     }
 
     /// Numbers of the packets that came to an end.
-    pub fn arrived(&self, end: usize) -> Vec<u32> {
+    pub(crate) fn arrived(&self, end: usize) -> Vec<u32> {
         self.packets[end].iter().map(|(_, packet)| number(packet)).collect()
     }
 }
