@@ -14,16 +14,16 @@ use farlink_core::{BitRate, Rng, Time};
 /// One direction of a line.
 #[derive(Debug)]
 pub(crate) struct Way {
-    pub rate_bps: f64,
-    pub delay: Time,
+    pub(crate) rate_bps: f64,
+    pub(crate) delay: Time,
     /// Probability that a portion of up to `portion` bytes is damaged, or lost.
-    pub damage: f64,
-    pub loss: f64,
+    pub(crate) damage: f64,
+    pub(crate) loss: f64,
     portion: usize,
     /// What is being sent: until when, and how many bytes.
     sending: Option<(Time, Vec<u8>)>,
     arriving: VecDeque<(Time, Vec<u8>)>,
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Way {
@@ -37,21 +37,21 @@ impl Way {
 /// A line: what its ends believe, and whether it carries anything.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    pub ways: [Way; 2],
-    pub carrier: [bool; 2],
+    pub(crate) ways: [Way; 2],
+    pub(crate) carrier: [bool; 2],
     /// Bytes enter and nothing comes out.
-    pub is_hole: bool,
+    pub(crate) is_hole: bool,
     /// What an end sends comes back to it.
-    pub is_looped: bool,
+    pub(crate) is_looped: bool,
 }
 
 /// Two ends.
 pub(crate) struct Wires {
-    pub now: Time,
-    pub ends: [Bundle<SplitMix64>; 2],
-    pub wires: Vec<Wire>,
-    pub events: [Vec<(Time, Event)>; 2],
-    pub packets: [Vec<(Time, Bytes)>; 2],
+    pub(crate) now: Time,
+    pub(crate) ends: [Bundle<SplitMix64>; 2],
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) events: [Vec<(Time, Event)>; 2],
+    pub(crate) packets: [Vec<(Time, Bytes)>; 2],
     rng: Rng,
 }
 

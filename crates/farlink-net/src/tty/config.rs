@@ -14,6 +14,7 @@ use farlink_core::{BitRate, Time};
 use serde::Deserialize;
 
 use super::TtyError;
+use super::capture::Capture;
 use super::port::Place;
 
 /// A bundle of lines to one peer.
@@ -70,6 +71,8 @@ pub struct TtyConfig {
     /// How much may wait for the lines, in seconds of their nominal rates.
     #[serde(default = "default_queue")]
     queue_s: f64,
+    /// File for what the lines carry, for Wireshark.
+    pcap: Option<PathBuf>,
     /// Its lines.
     #[serde(rename = "line")]
     lines: Vec<Line>,
@@ -183,6 +186,15 @@ impl TtyConfig {
     /// Name of the TUN device.
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// The capture, if one is wanted.
+    pub(super) fn capture(&self) -> Result<Option<Capture>, TtyError> {
+        let names: Vec<String> = self.lines.iter().map(|line| line.port.display().to_string()).collect();
+        let create = |path: &PathBuf| {
+            Capture::create(path, &names).map_err(|error| TtyError::Read { path: path.clone(), error })
+        };
+        self.pcap.as_ref().map(create).transpose()
     }
 
     /// What the lines are.
@@ -364,7 +376,7 @@ mod tests {
             (format!("name = \"ship\"\nrequire = [\"eap\"]\n{LINES}"), None, "eap"),
             (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), Some(("own = \"a\"\n", 0o600)), "[peer]"),
             (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), Some(("own = \"a\"\n", 0o644)), "chmod 600"),
-            (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), None, "cannot read"),
+            (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), None, "cannot use"),
         ];
         for (text, secrets, wanted) in cases {
             let error = written(&text, secrets).unwrap_err().to_string();

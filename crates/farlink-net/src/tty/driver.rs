@@ -7,9 +7,10 @@ use farlink_core::ppp::{Bundle, Event};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
+use super::capture::{Capture, Way};
 use super::port::{Said, run};
 use super::{TtyConfig, TtyError, Tun};
-use crate::io::Clock;
+use crate::io::{Clock, unix_us};
 use crate::seal::random::OsRandom;
 
 /// What ports have said and the bundle has not heard, at most: a port that says more waits.
@@ -25,6 +26,7 @@ pub struct Driver {
     tun: Option<Tun>,
     told: Receiver<(usize, Said)>,
     ports: Vec<PortState>,
+    capture: Option<Capture>,
     _tasks: JoinSet<()>,
 }
 
@@ -51,7 +53,8 @@ impl Driver {
             ports.push(PortState { out, portion: place.portion(), has_carrier: false, is_busy: false });
             tasks.spawn(run(line, place, taken, tell.clone()));
         }
-        Ok(Driver { bundle, clock: Clock::start(), tun, told, ports, _tasks: tasks })
+        let capture = config.capture()?;
+        Ok(Driver { bundle, clock: Clock::start(), tun, told, ports, capture, _tasks: tasks })
     }
 
     /// The bundle, to be asked how it stands.
@@ -106,7 +109,12 @@ impl Driver {
                 (self.ports[line].has_carrier, self.ports[line].is_busy) = (is_up, false);
                 self.bundle.on_carrier(now, line, is_up);
             }
-            Said::Bytes(bytes) => self.bundle.receive(now, line, &bytes),
+            Said::Bytes(bytes) => {
+                if let Some(capture) = &mut self.capture {
+                    capture.add(unix_us(), line, Way::Received, &bytes);
+                }
+                self.bundle.receive(now, line, &bytes);
+            }
             Said::Sent(count) => {
                 self.ports[line].is_busy = false;
                 self.bundle.sent(now, line, count);
@@ -124,6 +132,9 @@ impl Driver {
             {
                 let mut bytes = Vec::new();
                 self.bundle.poll_bytes(line, port.portion, &mut bytes);
+                if let Some(capture) = &mut self.capture {
+                    capture.add(unix_us(), line, Way::Sent, &bytes);
+                }
                 place.send(bytes);
                 port.is_busy = true;
             }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Why a bundle of lines cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum TtyError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {error}", path.display())]
+    /// A file cannot be read, or not be written.
+    #[error("cannot use {}: {error}", path.display())]
     Read {
         /// The file.
         path: PathBuf,

@@ -3,6 +3,7 @@
 //! [`TtyConfig`] is read from TOML; [`Driver`] runs it. Each port has a task that opens it, again after each loss of carrier, and writes
 //! no faster than the line sends ([`port`]), so that what waits is known here and not in a modem's buffer.
 
+mod capture;
 mod config;
 mod driver;
 mod error;

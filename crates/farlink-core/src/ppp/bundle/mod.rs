@@ -35,6 +35,8 @@ use crate::wire::mp;
 
 /// Packets that wait for the driver, at most.
 const MOST_PACKETS: usize = 256;
+/// A line that joined shows a number so many times more, with pauses that double: for 19 s in all, with a settling time of 0.3 s.
+const MOST_SHOWN: u32 = 5;
 
 /// What happened to a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,8 +102,9 @@ pub struct Bundle<R> {
     members: Vec<bool>,
     /// Members over which the peer takes packets of the bundle by now.
     ready: Vec<bool>,
-    /// When the others are, too.
-    ready_at: Vec<Option<Time>>,
+    /// When a line shows its next number, ready by then, and how many times it did. A peer that attaches the line late has not seen the
+    /// first ones, and holds everything behind a gap until it has seen one.
+    shows_at: Vec<(Option<Time>, u32)>,
     settle: Time,
     rates: Vec<Rate>,
     sending: Sending,
@@ -133,7 +136,7 @@ impl<R: RandomSource> Bundle<R> {
             links: (0..lines).map(|_| Link::new(config.link.clone(), Arc::clone(&identities))).collect(),
             members: vec![false; lines],
             ready: vec![false; lines],
-            ready_at: vec![None; lines],
+            shows_at: vec![(None, 0); lines],
             settle: config.settle,
             rates: config.rates.iter().map(|&rate| Rate::nominal(rate)).collect(),
             sending: Sending::new(lines, config.queue_bytes, config.latency, config.least_fragment),
@@ -229,8 +232,8 @@ impl<R: RandomSource> Bundle<R> {
     pub fn poll_timeout(&self) -> Option<Time> {
         let links = self.links.iter().filter_map(Link::poll_timeout);
         let others = [self.network.poll_timeout(), self.receiving.poll_timeout(), self.lingers_until];
-        let ready = self.ready_at.iter().copied().flatten();
-        links.chain(others.into_iter().flatten()).chain(ready).min()
+        let shows = self.shows_at.iter().filter_map(|(at, _)| *at);
+        links.chain(others.into_iter().flatten()).chain(shows).min()
     }
 
     /// Does what is due. Early calls do nothing.
@@ -242,8 +245,12 @@ impl<R: RandomSource> Bundle<R> {
             }
         }
         for line in 0..self.links.len() {
-            if self.ready_at[line].is_some_and(|due| due <= now) {
-                self.set_ready(line, true);
+            let (at, times) = self.shows_at[line];
+            if at.is_some_and(|due| due <= now) {
+                self.ready[line] = true;
+                self.sending.joined(line);
+                let next = now + self.settle.times(2 << times);
+                self.shows_at[line] = ((times < MOST_SHOWN).then_some(next), (times + 1).min(MOST_SHOWN + 1));
             }
         }
         self.network.on_timeout(now, &mut self.random);
@@ -320,20 +327,20 @@ impl<R: RandomSource> Bundle<R> {
                     self.leave(now, line, cause);
                 }
                 LinkEvent::Packet(mp::PROTOCOL, information) if self.members[line] && self.is_cut => {
-                    self.set_ready(line, true);
+                    self.ready[line] = true;
                     self.receiving.on_frame(now, line, &information);
                     self.take_packets(now, Some(line));
                 }
                 LinkEvent::Packet(protocol, information) if self.members[line] => {
-                    self.set_ready(line, true);
+                    self.ready[line] = true;
                     self.on_packet(now, Some(line), protocol, &information);
                 }
                 LinkEvent::Packet(..) => {}
                 // The peer has not attached the line yet.
                 LinkEvent::ProtocolRejected(mp::PROTOCOL) if self.members[line] => {
                     self.ready[line] = false;
-                    self.ready_at[line] = Some(now + self.settle);
-                    self.sending.joined(line);
+                    let times = self.shows_at[line].1;
+                    self.shows_at[line] = (Some(now + self.settle.times(1 << times)), times);
                 }
                 LinkEvent::ProtocolRejected(protocol) if self.members[line] => {
                     self.network.rejected(now, protocol, &mut self.random);
@@ -374,7 +381,7 @@ impl<R: RandomSource> Bundle<R> {
             return self.refuse(now, line, Cause::OtherHeader);
         }
         self.members[line] = true;
-        self.ready_at[line] = Some(now + self.settle);
+        self.shows_at[line] = (Some(now + self.settle), 0);
         self.lingers_until = None;
         self.sending.joined(line);
         self.receiving.set_up(now, line, true);
@@ -414,7 +421,7 @@ impl<R: RandomSource> Bundle<R> {
         if !std::mem::replace(&mut self.members[line], false) {
             return;
         }
-        self.set_ready(line, false);
+        (self.ready[line], self.shows_at[line]) = (false, (None, 0));
         self.receiving.set_up(now, line, false);
         self.take_packets(now, None);
         if !self.members.contains(&true) {
@@ -481,11 +488,6 @@ impl<R: RandomSource> Bundle<R> {
             self.events.push_back(properties.clone().map_or(Event::NetworkDown, Event::NetworkUp));
             self.shown = properties;
         }
-    }
-
-    fn set_ready(&mut self, line: usize, is_ready: bool) {
-        self.ready[line] = is_ready;
-        self.ready_at[line] = None;
     }
 
     fn dispatch(&mut self, now: Time) {

@@ -137,11 +137,10 @@ impl Sending {
     /// Beyond half of a round the gap would look like old numbers, and they begin at 0.
     pub(super) fn begin(&mut self, numbering: Option<Numbering>) {
         self.queue.retain(|packet| packet.is_counted);
-        if let Some(flying) = self.current.take().and_then(|(number, ..)| self.flying.remove(&number))
-            && flying.packet.is_counted
-        {
-            self.queue_bytes += flying.packet.information.len();
-            self.queue.push_front(flying.packet);
+        let begun = self.current.take().and_then(|(number, ..)| self.flying.remove(&number));
+        if let Some(packet) = begun.map(|flying| flying.packet).filter(|packet| packet.is_counted) {
+            self.queue_bytes += packet.information.len();
+            self.queue.push_front(packet);
         }
         self.is_cut = numbering.is_some();
         let Some(numbering) = numbering else { return };
