@@ -12,6 +12,7 @@
 # make emulator  farlink emulate beside the packet engine and tbf, how late it is and how fast, and its page: twenty minutes, as root
 # make live     flows simulated and played for real, side by side, and the page: three hours, as root
 # make gateways  iperf3, curl, outages and floods through farlink gateway, beside the kernel's TCP and kcptun, and the page: an hour, as root
+# make bundle-paths  farlink bundle carry over emulated paths beside the kernel's MPTCP, and its page: half an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -31,7 +32,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -86,6 +87,7 @@ papers: test-tools
 	@$(BIN)/python docs/tuning_paths.py
 	@$(BIN)/python docs/tuning_bursts.py
 	@$(BIN)/python docs/bundles.py
+	@$(BIN)/python docs/bundle_again.py
 	@$(BIN)/python docs/fluid.py
 	@$(BIN)/python docs/model_engine.py
 
@@ -114,6 +116,10 @@ live: test-tools
 gateways: test-tools
 	@.ci/apt-packages ip=iproute2 iperf3=iperf3 curl=curl kcptun-client=kcptun
 	@$(BIN)/python docs/gateway_paths.py
+
+bundle-paths: test-tools
+	@.ci/apt-packages ip=iproute2 curl=curl
+	@$(BIN)/python docs/bundle_paths.py
 
 bundle-lines: test-tools
 	@.ci/apt-packages ip=iproute2 nft=nftables

@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ from tests.qemu import guest, ppp_guest
 import farlink
 
 KEPT = page.ROOT / "out" / "bundle-pppd.jsonl"
+# Of a datagram: IP and UDP.
+HEADER_BYTES = 28
 COMMON: dict[str, Any] = {
     "rate_bps": 2400,
     "delay_s": 0.5,
@@ -40,16 +43,47 @@ COMMON: dict[str, Any] = {
     "ppp": "line_packets = 11\necho_interval_s = 20\necho_failures = 4\n",
 }
 LONG: dict[str, Any] = {"duration_s": 1200.0, "mean_up_s": 1200.0}
+# Schedules that nothing was fitted to: seed, and the end that notices each drop late, with by how much.
+SCHEDULES: dict[int, dict[str, Any] | None] = {
+    71: None,
+    72: None,
+    73: {"end": "far", "s": 15.0},
+    74: {"end": "near", "s": 15.0},
+    75: None,
+}
+
+
+def schedules() -> dict[str, dict[str, Any]]:
+    """Each schedule with datagrams at half of the lines' rate, and twice with TCP whose window is four segments a line."""
+    found: dict[str, dict[str, Any]] = {}
+    for seed, late in SCHEDULES.items():
+        draw = random.Random(f"schedule {seed}")
+        lines, mean_up_s = draw.randint(2, 8), draw.uniform(100.0, 300.0)
+        about: dict[str, Any] = {"lines": lines, "duration_s": 240.0, "mean_up_s": mean_up_s, "seed": seed}
+        words = f"schedule {seed}, {lines} modems"
+        if late is not None:
+            about["late"] = late
+            words += f", {late['end']} end {late['s']:g} s late"
+        rate_bps = lines * COMMON["rate_bps"] / 2
+        found[f"{words}, datagrams"] = about | {"datagrams": {"packet_bytes": 300, "rate_bps": rate_bps}}
+        for time in ("", ", again"):
+            found[f"{words}, TCP{time}"] = about | {"window_bytes": 4 * 1448 * lines, "is_clamped": True}
+    return found
+
+
 CELLS: dict[str, dict[str, Any]] = {
     "2 modems, 2 min": {"lines": 2, "duration_s": 120.0, "mean_up_s": 60.0},
     "8 modems, 2 min": {"lines": 8, "duration_s": 120.0, "mean_up_s": 240.0},
     **{f"{lines} modems, 20 min": {"lines": lines, **LONG} for lines in range(1, 9)},
     # The window of the thesis.
     "8 modems, 47.9 KB, 20 min": {"lines": 8, **LONG, "window_bytes": 47_900},
+    **schedules(),
 }
 SHORT = "2 min"
 # A guest that wakes later than this adds a tenth and more to the delay.
 MOST_LATE_S = 0.05
+# One that slept for longer did not play its schedule.
+MOST_ASLEEP_S = 15.0
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -67,6 +101,8 @@ def measure(name: str) -> dict[str, Any]:
         found = json.loads((work / "found.json").read_text())
     if "error" in found:
         raise RuntimeError(f"{name}: {found['error']}")
+    if (slept_s := found["late_most_s"]) > MOST_ASLEEP_S:
+        raise RuntimeError(f"{name}: the guest slept for {slept_s:.0f} s, as other programs had the processors")
     return {"cell": cell, "found": found, "load": [load, os.getloadavg()[0]], **about}
 
 
@@ -87,73 +123,111 @@ def longest_silence_s(cell: Mapping[str, Any], arrived: list[tuple[float, int]])
     return max(after - before for before, after in itertools.pairwise(times))
 
 
-def simulated_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> float:
-    """Goodput of the packet engine with the same lines, down at the same times."""
+def scenario_of(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> dict[str, Any]:
+    """What the packet engine plays: the same lines, down at the same times."""
+    calls: dict[str, Any] = {"schedule": down_times(cell, events)}
+    if "late" in cell:
+        calls[f"detection_{cell['late']['end']}"] = {"distribution": "constant", "value_s": cell["late"]["s"]}
     bundle = {
         "lines": cell["lines"],
         "scheduler": "linux",
         # 12 KB of the pty, and 4 KB of the bank's modem behind it.
         "tty_bytes": 12288 + 4096,
-        "calls": {"schedule": down_times(cell, events)},
+        "calls": calls,
     }
-    tcp = {
-        "kind": "tcp",
-        "variant": "rack",
-        "congestion_control": "cubic",
-        "segment_bytes": 1448,
-        "timestamps": True,
-        **({"max_window_segments": cell["window_bytes"] // 1448} if "window_bytes" in cell else {}),
-        "rto": {"algorithm": "linux", "initial_s": 1, "minimum_s": 0.2},
-    }
-    scenario = {
+    transport: dict[str, Any]
+    if "datagrams" in cell:
+        transport = {"kind": "udp"}
+        packet_bytes, rate_bps = cell["datagrams"]["packet_bytes"], cell["datagrams"]["rate_bps"]
+        payload_bytes = packet_bytes - HEADER_BYTES
+        traffic = {"kind": "cbr", "rate_bps": rate_bps * payload_bytes / packet_bytes, "payload_bytes": payload_bytes}
+    else:
+        traffic = {"kind": "bulk"}
+        transport = {
+            "kind": "tcp",
+            "variant": "rack",
+            "congestion_control": "cubic",
+            "segment_bytes": 1448,
+            "timestamps": True,
+            **({"max_window_segments": cell["window_bytes"] // 1448} if "window_bytes" in cell else {}),
+            "rto": {"algorithm": "linux", "initial_s": 1, "minimum_s": 0.2},
+        }
+    return {
         "title": "A bundle of pppd",
         "duration_s": cell["duration_s"],
         "runs": 1,
         "link": {"rate_bps": cell["rate_bps"], "delay_s": cell["delay_s"], "bundle": bundle},
-        "transport": {"tcp": tcp},
-        "flow": {"data": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
+        "transport": {"used": transport},
+        "flow": {"data": {"transport": "used", "traffic": traffic}},
     }
+
+
+def delivered_bytes(scenario: Mapping[str, Any]) -> list[int]:
+    """How much arrived, at each point of a scenario."""
     rows = farlink.run(scenario).rows
-    return float(rows["goodput_bps"][list(rows["flow"]).index("data")])
+    return [int(rows["delivered_bytes"][at]) for at, flow in enumerate(rows["flow"]) if flow == "data"]
+
+
+def simulated(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> dict[str, float]:
+    """Goodput of the packet engine, and its longest silence in whole seconds."""
+    # The same run, cut off after each second: how much had arrived by then.
+    seconds = [float(second) for second in range(1, int(cell["duration_s"]) + 1)]
+    cut_off = scenario_of(cell, events) | {"grid": {"duration_s": seconds}}
+    delivered = list(zip(seconds, delivered_bytes(cut_off), strict=True))
+    changes = [(at, total) for (_, before), (at, total) in itertools.pairwise([(0.0, 0), *delivered]) if total > before]
+    return {"goodput_bps": 8 * delivered[-1][1] / cell["duration_s"], "silence_s": longest_silence_s(cell, changes)}
+
+
+def other_beginnings_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> tuple[float, float]:
+    """Least and largest goodput of the packet engine, if the flow begins at any of ten times within two seconds."""
+    begin = {"grid": {"flow.data.start_s": [0.2 * number for number in range(10)]}}
+    found = [8 * total / cell["duration_s"] for total in delivered_bytes(scenario_of(cell, events) | begin)]
+    return min(found), max(found)
 
 
 def measured() -> dict[str, dict[str, Any]]:
     """What is kept of the cells as they are now; the last one of each."""
-    return {one["name"]: one for one in kept_lines(KEPT) if one.get("cell") == COMMON | CELLS.get(one["name"], {})}
+    found = [one for one in kept_lines(KEPT) if one.get("cell") == COMMON | CELLS.get(one["name"], {})]
+    return {one["name"]: one for one in found if one["found"]["late_most_s"] <= MOST_ASLEEP_S}
+
+
+def row(name: str, one: Mapping[str, Any]) -> list[str]:
+    """A cell beside the simulator."""
+    cell, found = COMMON | CELLS[name], one["found"]
+    goodput_bps = 8 * found["bytes"] / cell["duration_s"]
+    of_simulator = simulated(cell, found["events"])
+    least_bps, most_bps = other_beginnings_bps(cell, found["events"])
+    counts = [sum(what.startswith(words) for _, _, what in found["events"]) for words in ("dropped", "left the bundle")]
+    late = f"{1e3 * found['late_p99_s']:.0f} ms"
+    simulated_bps = of_simulator["goodput_bps"]
+    return [
+        name,
+        *map(str, counts),
+        *(f"{found[key]:.1%}" for key in ("all_up", "any_up")),
+        *(f"{goodput_bps:.0f}", f"{simulated_bps:.0f}", f"{goodput_bps / simulated_bps - 1:+.1%}"),
+        f"{least_bps:.0f} to {most_bps:.0f}",
+        *(f"{longest_silence_s(cell, found['arrived']):.0f} s", f"{of_simulator['silence_s']:.0f} s"),
+        f"**{late}**" if found["late_p99_s"] > MOST_LATE_S else late,
+        f"{sum(one['load']) / 2:.0f}" if "load" in one else "",
+        one["commit"],
+        one["date"],
+    ]
 
 
 def write_page() -> None:
     """Write what there is."""
     last = measured()
-    rows = []
-    for name, one in sorted(last.items(), key=lambda item: list(CELLS).index(item[0])):
-        cell, found = COMMON | CELLS[name], one["found"]
-        goodput_bps = 8 * found["bytes"] / cell["duration_s"]
-        simulated = simulated_bps(cell, found["events"])
-        counts = [sum(what.startswith(words) for _, _, what in found["events"]) for words in ("dropped", "left the bundle")]
-        shares = [f"{found[key]:.1%}" for key in ("all_up", "any_up")]
-        late = f"{1e3 * found['late_p99_s']:.0f} ms"
-        is_late = found["late_p99_s"] > MOST_LATE_S
-        goodputs = [f"{goodput_bps:.0f}", f"{simulated:.0f}", f"{goodput_bps / simulated - 1:+.0%}"]
-        silence = f"{longest_silence_s(cell, found['arrived']):.0f} s"
-        rows.append(
-            [
-                name,
-                *map(str, counts),
-                *shares,
-                *goodputs,
-                silence,
-                f"**{late}**" if is_late else late,
-                one["commit"],
-                one["date"],
-            ]
-        )
-    head = ["cell", "drops", "given up", "all up", "one up", "goodput, bit/s", "simulated", "apart", "silence", "late, 99 %"]
-    head += ["commit", "date"]
+    names = sorted(last, key=list(CELLS).index)
+    head = ["cell", "drops", "given up", "all up", "one up", "goodput, bit/s", "simulated", "apart", "begun at other times"]
+    head += ["silence", "simulated", "late, 99 %", "load", "commit", "date"]
+    of_schedules, others = (
+        [row(name, last[name]) for name in names if name.startswith("schedule") is wanted] for wanted in (True, False)
+    )
     page.write(
         "bundle-pppd.md",
         {},
-        cells=page.table(head, rows, "lr"),
+        cells=page.table(head, others, "lr"),
+        schedules=page.table(head, of_schedules, "lr"),
         measured=len(last),
         all_cells=len(CELLS),
         most_late=f"{1e3 * MOST_LATE_S:.0f} ms",

@@ -94,6 +94,12 @@ SECTIONS = (
         "Table `[link.bundle]` or `[hop.NAME.bundle]`. [How it works](../design/multilink.md).",
     ),
     ("Lines of one kind", "Member", "link.bundle.members", "Each table of `members` of a bundle."),
+    (
+        "What the return direction negotiates",
+        "BundleReturn",
+        "link.bundle.return",
+        "Table `return` of a bundle.",
+    ),
     ("Repetition on a line", "LinkArq", "link.bundle.arq", "Table `arq` of a bundle."),
     ("A line that changes", "ArqChange", "link.bundle.arq.changes", "Each table of `changes` of the `arq` of a bundle."),
     ("Calls that drop", "CallsConfig", "link.bundle.calls", "Table `[link.bundle.calls]`."),

@@ -129,8 +129,9 @@ def test_flapping_and_what_tells_people_are_told_too(tmp_path, monkeypatch, rece
     hook.write_text(f"#!/bin/sh\necho $FARLINK_EVENT $FARLINK_ALERT >> {tmp_path}/told\n[ ! -e {tmp_path}/broken ]\n")
     hook.chmod(0o755)
     with quick_world(tmp_path, monkeypatch, 2) as world, Receiver() as second:
-        limits = "flaps = 3\nflap_window_s = 8\n"
-        config = configured(world, receiver, 2, limits=limits, top=f'hook = "{hook}"', after_s=5)
+        # However slow the machine is: three drops are within the window, and no line counts as down meanwhile.
+        limits = "flaps = 3\nflap_window_s = 600\n"
+        config = configured(world, receiver, 2, limits=limits, top=f'hook = "{hook}"', after_s=300)
         urls = tmp_path / "urls.toml"
         urls.write_text(f'{urls.read_text()}second = "{second.url}"\n')
         far, near = world.start(world.configure("far", 2)), world.start(config)
@@ -154,12 +155,12 @@ def test_flapping_and_what_tells_people_are_told_too(tmp_path, monkeypatch, rece
         assert "second: the service answers with HTTP status 500" in receiver.about("alerts are not delivered")[0]
         (tmp_path / "broken").unlink()
         second.status = 200
-        # The hook is started with the next change, and who pauses tries at once when a line comes up.
-        near.ask(do="hold", lines=["near-2"])
+        # The hook is started with the next change; who pauses tries at once when a line comes up; a held line flaps no more.
+        near.ask(do="hold", lines=["near-1", "near-2"])
         near.ask(do="release", lines=["near-2"])
         for words in ("near-1 drops too often", "hook fails", "alerts are not delivered"):
             told.cleared(words)
-        until(lambda: near.ups() == 2, lambda: near.log[-2000:])
+        until(lambda: near.ups() == 1, lambda: near.log[-2000:])
         # The second one has missed nothing, and got nothing twice.
         until(lambda: sorted(second.lines()) == sorted(receiver.lines()), second.lines)
         assert (near.end(), far.end()) == (0, 0)
@@ -225,7 +226,9 @@ def test_locked_sims_ports_and_budgets_are_told_and_a_restart_tells_nothing_twic
         told = Told(near, receiver)
         told.raised("near-1: SIM cannot be used", began)
         told.raised("near-2: port is gone", began)
-        assert {one["line"] for one in near.ask(do="status")["alerts"]} == {"near-1", "near-2"}
+        # On a slow machine near-3 may count as down until its call is up.
+        alerts = [one for one in near.ask(do="status")["alerts"] if one["alert"] not in {"line-down", "bundle-down"}]
+        assert {one["line"] for one in alerts} == {"near-1", "near-2"}
         port.symlink_to(tmp_path / "modems" / "near-2")
         told.cleared("near-2: port is gone")
         until(lambda: near.ups() == 2, lambda: near.log[-2000:])

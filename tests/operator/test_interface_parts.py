@@ -229,6 +229,17 @@ def test_a_spent_budget_is_no_dead_line():
     assert not pace.is_spent(DAY_S)
 
 
+def test_a_clock_that_is_set_back_gives_no_budget_anew():
+    pace = Pace(InterfaceSettings("eth1", probe=("192.0.2.1",), noticed_s=600.0, probe_bytes_per_day=200))
+    pace.spend(176, 20 * DAY_S)
+    for day in (21, 19, *range(22, 60)):
+        pace.spend(88, day * DAY_S)
+        assert not pace.is_spent(day * DAY_S)
+        assert pace.is_spent(20 * DAY_S) or day > 30, "few days are remembered"
+    pace.spend(88, 59 * DAY_S)
+    assert pace.is_spent(59 * DAY_S)
+
+
 def test_a_dead_line_is_given_up_before_its_time_is_over():
     for noticed_s in (0.5, 3.0, 60.0):
         pace = Pace(InterfaceSettings("eth1", probe=("192.0.2.1",), noticed_s=noticed_s))

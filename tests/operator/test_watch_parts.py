@@ -210,7 +210,8 @@ def test_queries_give_what_reading_all_of_it_gives(journal):
     counts, last = view.counts(0)
     assert last == len(history.transitions)
     assert sum(counts.values()) == len(history.transitions)
-    connection, rows = view.connection()
+    connection, rows, left_out = view.connection()
+    assert left_out == 0
     assert connection == history.connections[-1]
     assert rows == [one for one in history.transitions if one.connection == connection.number]
     only = view.transitions(Filter("iowa", "dropped", 2, START_S + 1000, START_S + 1500), limit=1000)
@@ -268,7 +269,7 @@ def test_without_a_journal_or_a_connection_it_says_so(tmp_path):
 # Reports.
 
 
-def report_from(tmp_path, steps, *, end: bool = True, lasts_s: float | None = None):
+def report_from(tmp_path, steps, *, end: bool = True, lasts_s: float | None = None, most: int = 500_000):
     path = tmp_path / "camp.journal"
     with Journal(path) as journal:
         number = journal.begin(START_S, {"kansas": 1, "iowa": 2})
@@ -277,8 +278,8 @@ def report_from(tmp_path, steps, *, end: bool = True, lasts_s: float | None = No
             recorded.add(after_s, line, state, **more)
         if end:
             journal.finish(number, START_S + recorded.at_s)
-    connection, rows = View(path).connection()
-    return report_of(connection, rows, bundle="camp", lasts_s=lasts_s)
+    connection, rows, left_out = View(path).connection(most=most)
+    return report_of(connection, rows, bundle="camp", lasts_s=lasts_s, left_out=left_out)
 
 
 def test_a_report_has_shares_drops_bytes_and_causes(tmp_path):
@@ -327,6 +328,16 @@ def test_a_connection_that_lasts_ends_now_and_a_lost_one_with_its_last_transitio
     assert (lasting["is_over"], killed["is_over"]) == (False, True)
     assert "- end: it lasts\n" in markdown(lasting)
     assert "- end: unknown\n" in markdown(killed), "nobody saw it end, and no operator says that it lasts"
+
+
+def test_a_report_says_what_it_leaves_out(tmp_path):
+    steps = [(10, "kansas", state, {}) for _ in range(20) for state in ("connecting", "connected", "dropped")]
+    whole = report_from(tmp_path / "a", steps) if (tmp_path / "a").mkdir() is None else None
+    cut = report_from(tmp_path / "b", steps, most=31) if (tmp_path / "b").mkdir() is None else None
+    assert (whole["transitions_left_out"], cut["transitions_left_out"]) == (0, 29)
+    assert (whole["drops"], cut["drops"]) == (20, 10)
+    assert "left out" not in markdown(whole)
+    assert "- left out: the last 29 transitions" in markdown(cut)
 
 
 def test_only_its_operator_can_say_that_a_connection_lasts(source):

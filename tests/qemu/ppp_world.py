@@ -360,6 +360,15 @@ class World:
         """The bank loses the call of a line: a hang-up for both pppds."""
         self.ports.do(f"modem-{2 * at + 1}", "drop")
 
+    async def drop_late(self, at: int, late: str, after_s: float) -> None:
+        """The call of a line is lost: one end has a hang-up at once, the `late` one after so many seconds."""
+        self.deafen(at)
+        early = 2 * at + (2 if late == "near" else 1)
+        next(port for port in self.ports.ports if port.modem.name == f"modem-{early}").lose_carrier()
+        await asyncio.sleep(after_s)
+        self.drop(at)
+        self.hear(at)
+
     def deafen(self, at: int) -> None:
         """The call of a line stays up and carries nothing."""
         self.ports.do(f"modem-{2 * at + 1}", "deaf")

@@ -16,6 +16,7 @@ PROGRAMS = {
     "aerotp-kernel.md": ["aerotp_kernel"],
     "aerotp-neighbours.md": ["aerotp_neighbours"],
     "arq.md": ["arq"],
+    "bundle-again.md": ["bundle_again"],
     "bundle-pppd.md": ["bundle_pppd"],
     "bundles.md": ["bundles", "bundle_late", "cellular_values"],
     "call-drops.md": ["call_drops", "call_generator", "cellular"],

@@ -204,6 +204,37 @@ def test_nothing_but_the_login_is_seen_before_it(path, tmp_path):
     assert status_of(guard, path=path, host="localhost", cookie=f"{COOKIE}={token}") == 401
 
 
+def test_so_many_at_once_are_served_and_one_more_when_one_has_ended():
+    waiting: list[asyncio.Future[None]] = []
+
+    async def page(scope, receive, send):  # noqa: ARG001
+        waiting.append(asyncio.get_running_loop().create_future())
+        await waiting[-1]
+
+    async def all_of_them():
+        guard = Guard(page, Names(HERE), None)
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "websocket", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+        pages = [asyncio.create_task(guard(scope, None, send)) for _ in range(300)]
+        while len(waiting) + len(sent) < 300:
+            await asyncio.sleep(0)
+        assert (len(waiting), {message["type"] for message in sent}) == (200, {"websocket.close"})
+        waiting[0].set_result(None)
+        await pages[0]
+        pages.append(asyncio.create_task(guard(scope, None, send)))
+        await asyncio.sleep(0)
+        assert len(waiting) == 201
+        for one in waiting[1:]:
+            one.set_result(None)
+        await asyncio.gather(*pages)
+
+    asyncio.run(all_of_them())
+
+
 def test_a_websocket_ends_with_its_login(tmp_path):
     asked, logins = Asked(), Logins()
     guard = Guard(asked, Names(HERE), logins, tmp_path / "p")

@@ -16,6 +16,7 @@ import pytest
 
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE
+from tests.operator.live_world import until
 from tests.warm import Programs
 from tests.web.journals import write_bundle, write_calls
 from tests.web.web_world import Dashboard, missing
@@ -135,6 +136,33 @@ def test_foreign_names_and_pages_get_403(dashboard):
         assert asked(dashboard, "/login", "POST", f"password={CANARY}", **foreign)[0] == 403
         assert upgraded(dashboard, **own, **foreign) == 403
     assert upgraded(dashboard, **own, Origin=dashboard.url) == 101
+
+
+@needs_nicegui
+def test_clients_that_say_nothing_keep_nobody_else_out_and_pages_stay_open(dashboard):
+    """Silent ones take every connection that there is, and lose it within 20 s; a websocket is none of them."""
+    cookie = logged_in(dashboard)[0].split(";")[0]
+    port = int(dashboard.url.rpartition(":")[2])
+    with contextlib.ExitStack() as opened:
+
+        def connection() -> socket.socket:
+            return opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+
+        page = connection()
+        page.sendall(
+            b"GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            + f"Cookie: {cookie}\r\n\r\n".encode()
+        )
+        assert page.recv(12) == b"HTTP/1.1 101"
+        for _ in range(310):
+            connection().sendall(b"GET / HTTP/1.1\r\n")
+        assert asked(dashboard, "/farlink.css")[0] == 503, "this is not what is tested, then: there is room"
+        until(lambda: asked(dashboard, "/farlink.css", Cookie=cookie)[0] == 200)
+        page.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                assert page.recv(4096), "the page's connection was closed"
 
 
 @needs_nicegui

@@ -27,6 +27,7 @@ mod packet_size;
 pub mod path;
 pub mod paths;
 pub mod payload;
+pub mod ppp;
 pub mod protocol;
 pub mod registry;
 pub mod rng;

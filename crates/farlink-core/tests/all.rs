@@ -1,5 +1,5 @@
 //! All tests of the crate's public interface in one program, because each further program compiles and links the crate
-//! again. `aerotp_memory` counts the allocations of the process and therefore runs alone.
+//! again. `aerotp_memory` and `ppp_memory` count the allocations of the process and therefore run alone.
 
 mod aerotp;
 mod aerotp_acceptor;
@@ -31,6 +31,7 @@ mod linux_bundle;
 mod multilink;
 mod pair;
 mod paths;
+mod ppp;
 mod protocols;
 mod random_schedules;
 mod scenario;
@@ -47,7 +48,9 @@ fn every_test_file_is_a_module() {
         include_str!("all.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        if let Some(module) = name.strip_suffix(".rs").filter(|_| !["all.rs", "aerotp_memory.rs"].contains(&&*name)) {
+        if let Some(module) =
+            name.strip_suffix(".rs").filter(|_| !["all.rs", "aerotp_memory.rs", "ppp_memory.rs"].contains(&&*name))
+        {
             assert!(named.contains(&module), "tests/all.rs lacks `mod {module};`");
         }
     }

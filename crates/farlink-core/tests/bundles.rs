@@ -1,7 +1,7 @@
 //! Bundles in virtual time: whatever happens to lines, every packet is delivered once or reported as lost, in order if
 //! it has a number, and no faster than the lines can carry it.
 
-use farlink_core::bundle::{BundleConfig, EmulatedBundle, LineConfig, OnDrop, Outcome};
+use farlink_core::bundle::{BundleConfig, EmulatedBundle, LineConfig, Numbering, OnDrop, Outcome};
 use farlink_core::link::QueueLimit;
 use farlink_core::{Rng, Time, Virtual};
 use proptest::prelude::*;
@@ -412,8 +412,9 @@ fn a_sequence_of_packets_that_are_too_long_frees_every_slot() {
     assert!(highest < 12, "{highest}");
 }
 
-/// Line 0 drops with packets 2, 4, 6 and 8. A farlink peer keeps their places; a peer by RFC 1990 gets new numbers, and
-/// the empty fragments after them show that the old ones are lost. Neither waits for the line, which never comes back.
+/// Line 0 drops with packet 2 in flight, and holds 4, 6 and 8. A farlink peer keeps their places. A peer by RFC 1990 gets new numbers
+/// for those that were held, and empty fragments that show that the old ones are lost; nobody knows that packet 2 is. Neither waits
+/// for the line, which never comes back.
 #[test]
 fn requeued_packets_delay_no_others() {
     let calls = json!({ "schedule": [[[2.2, 1e6]], []] });
@@ -425,7 +426,7 @@ fn requeued_packets_delay_no_others() {
     };
     let (told, plain) = (of("farlink"), of("rfc1990"));
     assert_eq!(delivered(&told), (0..12).collect::<Vec<_>>());
-    assert_eq!(delivered(&plain), [0, 1, 3, 5, 7, 9, 2, 4, 6, 8, 10, 11]);
+    assert_eq!((delivered(&plain), cut(&plain)), (vec![0, 1, 3, 5, 7, 9, 4, 6, 8, 10, 11], vec![2]));
     // Twelve packets of a little more than a second each, two of them over the line that has dropped.
     for log in [&told, &plain] {
         assert!(last(log) < 11.9, "{}", last(log));
@@ -438,6 +439,119 @@ fn requeued_packets_delay_no_others() {
         let log = carry(&mut bundle, &[(0, 1000), (1, 1000)], Time::from_secs(900));
         assert!(delivered(&log).len() == 2 && last(&log) < 2.7, "{peer}: {log:?}");
     }
+}
+
+/// Both ends of a line that carries nothing from 10.7 s to 60 s, and when each notices it. Fragments of the other line wait behind the
+/// missing ones until the receiver knows; the sender goes on giving packets to the dead line until it knows.
+#[test]
+fn each_end_notices_a_drop_in_its_own_time() {
+    let packets: Vec<(u64, u32)> = (0..40).map(|n| (1000 * n, 500)).collect();
+    let of = |end: &str, on_drop: &str, peer: &str| {
+        let mut calls = json!({ "schedule": [[[10.7, 60]], []] });
+        calls[format!("detection_{end}")] = json!({ "distribution": "constant", "value_s": 20 });
+        let mut config = json!({ "lines": 2, "calls": calls, "on_drop": on_drop, "reorder_timeout_s": "never" });
+        if on_drop == "requeue" {
+            config["peer"] = peer.into();
+        }
+        let mut bundle = bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1);
+        let log = carry(&mut bundle, &packets, Time::from_secs(200));
+        let times: Vec<f64> =
+            log.iter().filter(|end| end.2 == Outcome::Delivered).map(|end| end.0.as_secs_f64()).collect();
+        let silence_s = times.windows(2).map(|two| two[1] - two[0]).fold(0.0, f64::max);
+        (times.len(), silence_s)
+    };
+    // The far end waits for the line for 20 s; the packet in flight is lost.
+    let (delivered, silence_s) = of("far", "lose", "");
+    assert!(delivered == 39 && (19.0..21.5).contains(&silence_s), "{delivered} {silence_s}");
+    // The near end sends every other packet into the dead line for 20 s.
+    let (delivered, silence_s) = of("near", "lose", "");
+    assert!((28..31).contains(&delivered) && silence_s < 2.5, "{delivered} {silence_s}");
+    // What is not acknowledged in time goes over the other line. Nothing is lost, and nobody waits for the end that is late.
+    for end in ["near", "far"] {
+        let (delivered, silence_s) = of(end, "requeue", "farlink");
+        assert!(delivered == 40 && silence_s < 5.0, "{end}: {delivered} {silence_s}");
+    }
+    // With PPP what the dead line has taken is lost.
+    let (delivered, silence_s) = of("near", "requeue", "rfc1990");
+    assert!((28..31).contains(&delivered) && silence_s < 2.5, "{delivered} {silence_s}");
+}
+
+/// A bundle whose lines were all down begins anew: what the receiver held is lost, and nothing waits for the old numbers. farlink's
+/// own ends go on where they were.
+#[test]
+fn a_bundle_begins_anew_after_its_last_line() {
+    // Packet 0 is on its way over line 0, and 1 waits for it at the receiver, when line 1 and then line 0 drop.
+    let of = [(800.0, 0.5), (80e3, 0.5)];
+    let calls = json!({ "schedule": [[[5, 20]], [[4, 20]]] });
+    let packets = [(0, 1000), (10, 1000), (30_000, 100), (31_000, 100)];
+    for (keys, expected) in [
+        (json!({ "on_drop": "lose", "reorder_timeout_s": "never" }), vec![2, 3]),
+        (json!({ "on_drop": "lose", "receiver": "linux" }), vec![2, 3]),
+        (json!({ "on_drop": "requeue", "peer": "rfc1990" }), vec![0, 2, 3]),
+        (json!({ "on_drop": "requeue", "peer": "linux" }), vec![0, 2, 3]),
+        (json!({ "on_drop": "requeue" }), vec![0, 1, 2, 3]),
+    ] {
+        let mut config = json!({ "lines": 2, "calls": calls });
+        config.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        let log = carry(&mut bundle(&config, &of, QueueLimit::Unlimited, 1), &packets, Time::from_secs(500));
+        assert_eq!((delivered(&log), log.len()), (expected, 4), "{keys}");
+        assert!(last(&log) < 33.0, "{keys}: {log:?}");
+    }
+}
+
+/// Linux ignores empty fragments: instead of one it gets the first byte of a packet that never ends.
+#[test]
+fn a_linux_peer_learns_that_old_numbers_are_lost() {
+    let calls = json!({ "schedule": [[[2.2, 1e6]], [], []] });
+    let after_s = |keys: Value| {
+        let mut config = json!({ "lines": 3, "calls": calls, "on_drop": "requeue" });
+        config.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        let mut bundle = bundle(&config, &[LINE; 3], QueueLimit::Unlimited, 1);
+        let log = carry(&mut bundle, &[(0, 1000); 9], Time::from_secs(900));
+        (delivered(&log).len(), last(&log))
+    };
+    // Packet 3 is in flight over line 0, which holds packet 6.
+    let (delivered, last_s) = after_s(json!({ "peer": "linux" }));
+    assert!(delivered == 8 && last_s < 5.0, "{delivered} {last_s}");
+    // Told by empty fragments, Linux waits with the packets behind the gap for the next ones, of which there are none.
+    let (delivered, _) = after_s(json!({ "peer": "rfc1990", "receiver": "linux" }));
+    assert!(delivered < 8, "{delivered}");
+}
+
+/// A copy of packet 1 has arrived and waits for packet 0 when the line of the other copy drops: it is delivered, not lost.
+#[test]
+fn a_copy_that_waits_at_the_receiver_is_not_lost() {
+    // Packet 0 is on line 0, which has no room for packet 1; its copies on the other lines are lost at once.
+    let of = [(8e3, 0.5), (80e3, 0.1), (800.0, 0.5)];
+    let calls = json!({ "schedule": [[], [[0.05, 0.2]], [[0.01, 0.2], [1.0, 1e6]]] });
+    let config = json!({ "lines": 3, "scheduler": "redundant", "line_packets": 1, "on_drop": "lose", "calls": calls });
+    let log =
+        carry(&mut bundle(&config, &of, QueueLimit::Unlimited, 1), &[(0, 1000), (300, 100)], Time::from_secs(100));
+    assert_eq!(delivered(&log), [0, 1], "{log:?}");
+}
+
+/// Numbers and MRRU of the two directions are negotiated apart.
+#[test]
+fn directions_negotiate_apart() {
+    let config: BundleConfig =
+        serde_json::from_value(json!({ "lines": 1, "return": { "header": "short", "mrru_bytes": 600 } })).unwrap();
+    let back = config.reversed();
+    assert_eq!((config.framing().numbering, back.framing().numbering), (Numbering::Long, Numbering::Short));
+    assert_eq!(back.reversed(), BundleConfig { back: back.reversed().back, ..config.clone() });
+    let of = |config: &BundleConfig, bytes: u32| {
+        let lines = lines(config, &[(8e3, 0.0)]);
+        config.check(&lines).unwrap();
+        let hop = Rng::for_component(1, 0, "hop");
+        let mut bundle =
+            EmulatedBundle::new(config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "b"), &hop);
+        carry(&mut bundle, &[(0, bytes)], Time::NEVER)[0]
+    };
+    let (there, here) = (of(&config, 600), of(&back, 600));
+    assert_eq!((there.2, here.2), (Outcome::Delivered, Outcome::Delivered));
+    // Two bytes of the header, and their escapes.
+    let saved_s = there.0.as_secs_f64() - here.0.as_secs_f64();
+    assert!((0.0019..0.0032).contains(&saved_s), "{saved_s}");
+    assert_eq!((of(&config, 601).2, of(&back, 601).2), (Outcome::Delivered, Outcome::Lost));
 }
 
 /// When the last of `packets` packets of 1500 bytes, all queued at the start, is delivered, and the number of
@@ -457,7 +571,10 @@ fn configs() -> impl Strategy<Value = Value> {
         0.5..50.0_f64,
         0.0..0.5_f64,
         proptest::sample::select(&["none", "ends-bundle", "stays-lost"][..]),
-        proptest::option::of(0.1..30.0_f64),
+        proptest::option::of((
+            0.1..30.0_f64,
+            proptest::sample::select(&["detection", "detection_near", "detection_far"][..]),
+        )),
     );
     let arq = proptest::option::of((10_u64..200, 1_u64..8, 0.0..0.3_f64, proptest::option::of(1_u64..4)));
     (shape, calls, arq, proptest::option::of(0.1..20.0_f64), any::<bool>()).prop_map(
@@ -480,8 +597,8 @@ fn configs() -> impl Strategy<Value = Value> {
                     "starts_dialling": dials,
                 },
             });
-            if let Some(value_s) = late {
-                config["calls"]["detection"] = json!({ "distribution": "constant", "value_s": value_s });
+            if let Some((value_s, of)) = late {
+                config["calls"][of] = json!({ "distribution": "constant", "value_s": value_s });
             }
             if let Some((frame_bytes, window, loss, attempts)) = arq {
                 config["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": window, "loss": loss });
@@ -532,8 +649,10 @@ proptest! {
         prop_assert!((0.0..=total * lines.len() as f64 + 1e-6).contains(&availability.lines_s));
     }
 
-    /// Packets lost by lines are sent again: every accepted packet is delivered once, with old numbers or new ones,
-    /// even without a timer. The lines are fast enough for a packet to get through before they drop.
+    /// What lines have not carried is sent again: every accepted packet is delivered once, with old numbers or new ones,
+    /// even without a timer. The lines are fast enough for a packet to get through before they drop. Where nothing is acknowledged,
+    /// nothing is in flight here when a line drops, and drops are noticed at once; what the receiver holds is lost when the last line
+    /// drops.
     #[test]
     fn requeues_lose_nothing(
         config in configs(), seed: u64, is_plain: bool,
@@ -549,16 +668,72 @@ proptest! {
         if is_plain && config["header"] != "none" {
             config["peer"] = "rfc1990".into();
         }
+        let mut lines = lines;
+        if is_plain || config["header"] == "none" {
+            lines.iter_mut().for_each(|line| line.1 = 0.0);
+            config["calls"].as_object_mut().unwrap().retain(|key, _| !key.starts_with("detection"));
+        }
         let mut at = 0;
         let packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
         let mut bundle = bundle(&config, &lines, QueueLimit::Unlimited, seed);
         let log = carry(&mut bundle, &packets, Time::from_millis(at) + Time::from_secs(20_000));
-        let mut out = delivered(&log);
-        let is_ordered = out.is_sorted();
-        out.sort_unstable();
-        prop_assert_eq!(out, (0..packets.len()).collect::<Vec<_>>());
+        let is_ordered = delivered(&log).is_sorted();
+        let mut ended: Vec<usize> = log.iter().map(|end| end.1).collect();
+        ended.sort_unstable();
+        prop_assert_eq!(ended, (0..packets.len()).collect::<Vec<_>>());
+        let end = Time::from_millis(at) + Time::from_secs(20_000);
+        let is_interrupted = bundle.availability(end).any_s < end.as_secs_f64() - 1e-6;
+        let may_lose = is_plain && config["header"] != "none" && is_interrupted;
+        let is_lost = |outcome| outcome != Outcome::Delivered && !(may_lose && outcome == Outcome::Lost);
+        prop_assert!(!log.iter().any(|end| is_lost(end.2)), "{:?}", log);
         // With old numbers, packets stay in order.
         prop_assert!(is_ordered || is_plain || config["header"] == "none");
+    }
+
+    /// Recorded drops that each end notices in its own time, with every scheduler, receiver and peer: each packet ends once at
+    /// most, in order if nothing is sent again. What was sent long after the last drop arrives, unless the sender does not know
+    /// that the receiver is that of Linux, which may wait for a line that it never uses.
+    #[test]
+    fn ends_that_notice_late_confuse_nobody(
+        (scheduler, rule) in (proptest::sample::select([SCHEDULERS, &["linux"]].concat()), 0..6_usize), seed: u64,
+        downs in proptest::collection::vec(proptest::collection::vec((1.0..40.0_f64, 0.5..40.0_f64), 0..5), 2..6),
+        late in proptest::array::uniform2(proptest::option::of(0.1..60.0_f64)),
+        sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_400), 1..100),
+    ) {
+        let mut last_s: f64 = 0.0;
+        let schedule: Vec<Vec<[f64; 2]>> = downs.iter().map(|downs| {
+            let mut at = 0.0;
+            downs.iter().map(|&(up_s, down_s)| { let begin = at + up_s; at = begin + down_s; last_s = last_s.max(at); [begin, at] }).collect()
+        }).collect();
+        let mut config = json!({ "lines": downs.len(), "scheduler": scheduler, "calls": { "schedule": schedule } });
+        for (late, key) in late.iter().zip(["detection_near", "detection_far"]) {
+            if let Some(value_s) = late {
+                config["calls"][key] = json!({ "distribution": "constant", "value_s": value_s });
+            }
+        }
+        let rules = [("lose", "farlink", "rfc1990"), ("lose", "farlink", "linux"), ("requeue", "farlink", "rfc1990"),
+            ("requeue", "rfc1990", "rfc1990"), ("requeue", "rfc1990", "linux"), ("requeue", "linux", "linux")];
+        let (on_drop, peer, receiver) = if scheduler == "linux" { rules[rule % 2] } else { rules[rule] };
+        for (key, value) in [("on_drop", on_drop), ("peer", peer), ("receiver", receiver)] {
+            config[key] = value.into();
+        }
+        let lines = vec![LINE; downs.len()];
+        let mut at = 0;
+        let mut packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+        // A minute after everything, a packet every two seconds.
+        let calm = at.max((last_s * 1e3) as u64) + 900_000;
+        packets.extend((0..20).map(|n| (calm + 2_000 * n, 800)));
+        let mut bundle = bundle(&config, &lines, QueueLimit::Unlimited, seed);
+        let log = carry(&mut bundle, &packets, Time::from_millis(calm) + Time::from_secs(3_000));
+        let mut seen: Vec<usize> = log.iter().map(|entry| entry.1).collect();
+        seen.sort_unstable();
+        prop_assert!(seen.windows(2).all(|two| two[0] < two[1]), "twice: {:?}", seen);
+        let out = delivered(&log);
+        prop_assert!(on_drop == "requeue" || out.is_sorted(), "{:?}", out);
+        let is_known = receiver != "linux" || scheduler == "linux" || peer == "linux";
+        // The last packets have nothing after them.
+        let of_calm = out.iter().filter(|&&number| (sizes.len()..sizes.len() + 10).contains(&number)).count();
+        prop_assert!(of_calm == 10 || !is_known, "{}: {:?}", config, log.iter().filter(|entry| entry.1 >= sizes.len()).collect::<Vec<_>>());
     }
 
     /// Every packet has exactly one outcome soon after traffic ends, whatever rule the receiver uses.

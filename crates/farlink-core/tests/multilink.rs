@@ -157,6 +157,32 @@ fn a_first_fragment_ends_an_incomplete_packet() {
     assert_eq!(deliver(&mut receiver, &arrivals), [b"b"]);
 }
 
+/// A packet without content only carries a number.
+#[test]
+fn empty_packets_are_not_delivered() {
+    let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
+    // Number 1 is lost; the empty fragments of both members show that.
+    let arrivals = [(0, piece(0, true, true, b"a")), (0, piece(2, true, true, b"")), (1, piece(3, true, true, b""))];
+    assert_eq!(deliver(&mut receiver, &arrivals), [b"a"]);
+    assert_eq!((receiver.settled(), receiver.held(), receiver.counts().missing), (4, 0, 1));
+    let pieces = [(0, piece(4, true, false, b"")), (1, piece(5, false, true, b"b"))];
+    assert_eq!(deliver(&mut receiver, &pieces), [b"b"]);
+    assert_eq!(receiver.counts().packets, 2);
+}
+
+/// What the receiver held of the old bundle is lost, and the new one's first packet has the number 0.
+#[test]
+fn a_bundle_that_begins_anew_drops_what_was_held() {
+    let mut receiver = Reassembler::new(Numbering::Short, 2, MRRU, HELD).with_patience(Time::from_secs(1));
+    let of_old = [(0, piece(0, true, true, b"a")), (0, piece(3, true, true, b"d")), (0, piece(5, true, true, b"f"))];
+    assert_eq!(deliver(&mut receiver, &of_old), [b"a"]);
+    receiver.restart();
+    let counts = receiver.counts();
+    assert_eq!((counts.useless, counts.missing, receiver.held(), receiver.deadline()), (2, 3, 0, None));
+    let of_new = [(1, piece(1, true, true, b"B")), (0, piece(0, true, true, b"A"))];
+    assert_eq!(deliver(&mut receiver, &of_new), [b"A", b"B"]);
+}
+
 #[derive(Clone, Debug)]
 struct Trial {
     numbering: Numbering,
@@ -192,6 +218,15 @@ fn trial(loses: bool) -> impl Strategy<Value = Trial> {
 /// Sends all packets over members that interleave arbitrarily; returns the sent and the delivered packets and the
 /// number of lost fragments.
 fn play(trial: &Trial, receiver: &mut Reassembler<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, u64) {
+    play_beside(trial, receiver, |_, _| {})
+}
+
+/// The same; before each turn, something else happens at the receiver.
+fn play_beside(
+    trial: &Trial,
+    receiver: &mut Reassembler<Vec<u8>>,
+    mut beside: impl FnMut(&mut Reassembler<Vec<u8>>, usize),
+) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, u64) {
     let mut splitter = Splitter::new(trial.numbering);
     // Numbers wrap in the middle.
     let mut early = Vec::new();
@@ -230,6 +265,7 @@ fn play(trial: &Trial, receiver: &mut Reassembler<Vec<u8>>) -> (Vec<Vec<u8>>, Ve
     let mut idle = 0;
     while lines.iter().any(|line| !line.is_empty()) {
         let mut member = turns.next().expect("it goes round") % trial.members;
+        beside(receiver, idle);
         idle += 1;
         if idle > 10_000 {
             member = lines.iter().position(|line| !line.is_empty()).expect("there is one");
@@ -304,4 +340,27 @@ fn payloads_without_content_are_reassembled() {
     receiver.on_fragment(Time::ZERO, 0, last);
     assert!(receiver.next_packet(Time::ZERO, &mut pieces));
     assert_eq!(pieces.iter().map(Payload::len).sum::<usize>(), 1000);
+}
+
+proptest! {
+    /// Packets without a multilink header are delivered as they come, and change nothing for those with one.
+    #[test]
+    fn packets_outside_are_delivered_at_once(trial in trial(true), outside in prop::collection::vec((0..400_usize, 1..200_usize), 0..40)) {
+        let mut alone = Reassembler::new(trial.numbering, trial.members, MRRU, HELD);
+        let (_, expected, _) = play(&trial, &mut alone);
+        let mut receiver = Reassembler::new(trial.numbering, trial.members, MRRU, HELD);
+        let mut came = 0;
+        let (_, delivered, _) = play_beside(&trial, &mut receiver, |receiver, step| {
+            for &(_, bytes) in outside.iter().filter(|&&(at, _)| at == step) {
+                receiver.on_packet(vec![0xee; bytes]);
+                let mut pieces = Vec::new();
+                assert!(receiver.next_packet(Time::ZERO, &mut pieces) && pieces == [vec![0xee; bytes]]);
+                came += 1;
+            }
+        });
+        prop_assert_eq!(delivered, expected);
+        let (counts, before) = (receiver.counts(), alone.counts());
+        prop_assert_eq!((counts.outside, counts.packets), (came, before.packets + came));
+        prop_assert_eq!((counts.missing, counts.useless, counts.late), (before.missing, before.useless, before.late));
+    }
 }

@@ -29,6 +29,8 @@ pub mod state;
 pub mod streams;
 mod toml_error;
 pub mod transfer;
+#[cfg(target_os = "linux")]
+pub mod tty;
 
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};
 pub use settings::{Insecure, PathSettings};

@@ -90,8 +90,8 @@ fn both_ways_drop_together() {
     assert!(goodput_bps(&run) > 0.5 * 2e5, "{}", goodput_bps(&run));
 }
 
-/// Packets of a dropped line are sent again over other lines: no packet is lost, and goodput is higher, most of all
-/// with kept numbers. The window fits into lines and queue, so nothing overflows.
+/// Packets of a dropped line are sent again over other lines. With acknowledgements no packet is lost; without, those in flight are.
+/// Goodput is higher, most of all with kept numbers. The window fits into lines and queue, so nothing overflows.
 #[test]
 fn requeued_packets_save_timeouts() {
     let duration = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
@@ -109,7 +109,9 @@ fn requeued_packets_save_timeouts() {
     assert_eq!(lost.bundles.map(|bundles| bundles.availability), requeued.bundles.map(|bundles| bundles.availability));
     assert!(requeued.bundles.expect("there is a bundle").requeued > 50);
     assert!(lost.flows[0].lost_packets > 50);
-    assert_eq!((requeued.flows[0].lost_packets, plain.flows[0].lost_packets), (0, 0));
+    assert_eq!(requeued.flows[0].lost_packets, 0);
+    let kept = plain.flows[0].lost_packets as f64 / lost.flows[0].lost_packets as f64;
+    assert!((0.02..0.6).contains(&kept), "{kept}");
     assert!(goodput_bps(&requeued) > goodput_bps(&plain), "{} {}", goodput_bps(&requeued), goodput_bps(&plain));
     assert!(goodput_bps(&requeued) > 1.1 * goodput_bps(&lost), "{} {}", goodput_bps(&requeued), goodput_bps(&lost));
 }

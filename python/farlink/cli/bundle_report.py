@@ -45,7 +45,6 @@ def report(
         from farlink.errors import ArgumentError
         from farlink.operator.config import load
         from farlink.operator.core_dumps import forbid_core_dumps
-        from farlink.operator.watch.report import report_of
         from farlink.operator.watch.report_words import markdown
         from farlink.operator.watch.source import Source
 
@@ -55,13 +54,11 @@ def report(
         bundle, secrets = load(config, needs_ports=False)
         files = _files(output, bundle.journal)
         source = Source(bundle, secrets.texts())
-        found, transitions = source.journal.connection(connection)
-        lasts_s = source.lasts_s(found, transitions)
-        made = report_of(found, transitions, bundle=bundle.name, lasts_s=lasts_s)
+        made = source.report(connection)
         if not files:
             data(markdown(made))
         for folder, name in files:
-            path = folder / (name or f"{bundle.name}-connection-{found.number}")
+            path = folder / (name or f"{bundle.name}-connection-{made['connection']}")
             for suffix in [path.suffix] if name else _SUFFIXES:
                 _write(path if name else path.with_name(path.name + suffix), suffix, made)
 

@@ -72,8 +72,9 @@ def render_report(result: Result, *, command: str | None = None) -> str:
 def filled(template: str, **parts: object) -> str:
     """A page of this package with its parts filled in, and the common style."""
     folder = resources.files("farlink.report")
-    text, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in (template, "style.css"))
-    return Template(text).substitute(parts, style=style)
+    names = (template, "frame.html", "style.css")
+    content, frame, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return Template(frame).substitute(parts, content=Template(content).substitute(parts).removesuffix("\n"), style=style)
 
 
 def _lead(result: Result) -> str:

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from farlink.errors import FarlinkError
 from farlink.operator.watch.names import Names
+from farlink.operator.watch.protocol import Http
 from farlink.operator.watch.quiet_server import QuietServer
 from farlink.web.access import password
 from farlink.web.access.guard import COOKIE, LOGIN, STYLE, Guard
@@ -28,6 +29,8 @@ from farlink.web.pages.login import local, login_page
 _PAGES = Path(__file__).parent / "pages"
 _HEAD = f'<link rel="stylesheet" href="{STYLE}"><script src="/farlink.js"></script>'
 _MOST_FORM_BYTES, _MOST_FIELDS = 8192, 10
+# Pages have a websocket each; the guard has a limit of its own for those.
+_MOST_CONNECTIONS = 300
 _FAREWELL_S = 2
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
@@ -81,6 +84,8 @@ def serve(app: Guard, listening: socket.socket) -> None:
     """
     config = uvicorn.Config(
         app,
+        http=Http,
+        limit_concurrency=_MOST_CONNECTIONS,
         log_level="warning",
         access_log=False,
         server_header=False,

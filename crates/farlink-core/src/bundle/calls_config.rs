@@ -27,7 +27,8 @@ pub struct CallsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echo: Option<EchoConfig>,
     /// How long both ends take to notice that a call has dropped. Packets given to the line until then are lost as well. By
-    /// default both notice at once, or with `echo` by their echoes; Zaghloul (section 5.2) reports 10 to 30 s.
+    /// default both notice at once, or with `echo` by their echoes; Zaghloul (section 5.2) reports 10 to 30 s. With `schedule`, both
+    /// have noticed at the latest when the line is connected again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<RandomDuration>,
     /// How long the near end takes to notice a drop; the forward direction begins there. Defaults to `detection`; if only
@@ -57,7 +58,7 @@ pub struct CallsConfig {
     /// Whether all lines are dialled at the start of the run. By default all are connected at the start.
     pub starts_dialling: bool,
     /// Recorded down times, instead of `up` and `redial`: for each line a list of `[start_s, end_s]`, ascending, without overlap.
-    /// `farlink bundle fit` writes them from a log.
+    /// `farlink bundle fit` writes them from a log. Of the other keys, only `detection` and those of one end go with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Vec<Vec<[Seconds; 2]>>>,
 }
@@ -157,9 +158,6 @@ impl CallsConfig {
         let idle_keys = [
             ("ppp", self.ppp.is_some()),
             ("echo", self.echo.is_some()),
-            ("detection", self.detection.is_some()),
-            ("detection_near", self.detection_near.is_some()),
-            ("detection_far", self.detection_far.is_some()),
             ("idle_s", self.idle_s.get() > 0.0),
             ("failure", self.failure.is_some()),
             ("retry_s", self.retry_s.get() > 0.0),
@@ -196,7 +194,6 @@ mod tests {
             (r#"{"schedule": [[[2, 1]], []]}"#, "schedule"),
             (r#"{"schedule": [[[0, 2], [1, 3]], []]}"#, "schedule"),
             (r#"{"schedule": [[], []], "primary": "ends-bundle"}"#, "primary"),
-            (r#"{"schedule": [[], []], "detection": {"distribution": "constant", "value_s": 1}}"#, "detection"),
             (&format!(r#"{FIELD}, "failure": 1}}"#), "failure"),
             (r#"{"up": {"distribution": "constant", "value_s": 1}, "ppp": {"lcp_restart_s": 1e-7}}"#, ""),
             (&format!(r#"{FIELD}, "echo": {{"interval_s": 0.5}}}}"#), "echo.interval_s"),

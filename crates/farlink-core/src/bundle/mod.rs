@@ -34,7 +34,7 @@ pub mod shares;
 pub use arq::{ArqChange, LinkArq};
 pub use calls::Calls;
 pub use calls_config::{CallsConfig, Primary};
-pub use config::{BundleConfig, Cut, Header, Member, OnDrop, Peer, ReceiverRule};
+pub use config::{BundleConfig, BundleReturn, Confirmation, Cut, Header, Member, OnDrop, Peer, ReceiverRule};
 pub use dialler::{
     Action, Alert, Budget, BundleBudget, BundleEvent, CallState, Change, Dialler, DiallerConfig, Limits, LineEvent,
     LineRules, LineStatus, NotATime, OperatedDialler, Order, PrimaryRule, Reaction, Reason, Role, Spent,

@@ -26,6 +26,8 @@ pub struct Reassembler<D> {
     passed: u64,
     /// Fragments that wait, in the order of their numbers, without duplicates.
     held: VecDeque<Held<D>>,
+    /// Packets that came without a multilink header.
+    outside: VecDeque<D>,
     most_held: usize,
     most_bytes: usize,
     patience: Option<Time>,
@@ -58,6 +60,8 @@ struct Held<D> {
 pub struct Counts {
     /// Packets that were delivered.
     pub packets: u64,
+    /// Those of them that came without a multilink header.
+    pub outside: u64,
     /// Fragments that were given up without having arrived.
     pub missing: u64,
     /// Fragments that arrived but were dropped, because others of their packet are missing.
@@ -96,6 +100,7 @@ impl<D: Payload> Reassembler<D> {
             expected: 0,
             passed: 0,
             held: VecDeque::new(),
+            outside: VecDeque::new(),
             most_held: most_held.max(1),
             most_bytes,
             patience: None,
@@ -162,6 +167,12 @@ impl<D: Payload> Reassembler<D> {
         self.note_wait(now);
     }
 
+    /// A whole packet arrived over a member without a multilink header, as RFC 1990 allows (section 4). It is delivered at once: it
+    /// has no place among those with numbers, and says nothing of what its member has delivered.
+    pub fn on_packet(&mut self, packet: D) {
+        self.outside.push_back(packet);
+    }
+
     /// A member joined the bundle or left it. The receiver no longer waits for a member that left.
     pub fn set_up(&mut self, now: Time, member: usize, is_up: bool) {
         if self.members.len() <= member {
@@ -170,6 +181,15 @@ impl<D: Payload> Reassembler<D> {
         self.members[member] = Member { is_up, behind_last: None };
         self.advance();
         self.note_wait(now);
+    }
+
+    /// The bundle begins anew, with the number 0, since all members left it. What was held is dropped, and what was missing is lost.
+    pub fn restart(&mut self) {
+        self.counts.useless += self.held.len() as u64;
+        self.counts.missing += self.highest.saturating_sub(self.expected).saturating_sub(self.held.len() as u64);
+        self.held.clear();
+        (self.expected, self.passed, self.highest, self.waiting_since) = (0, 0, 0, None);
+        self.members.iter_mut().for_each(|member| member.behind_last = None);
     }
 
     /// When [`on_timeout`](Reassembler::on_timeout) is due.
@@ -186,8 +206,15 @@ impl<D: Payload> Reassembler<D> {
         }
     }
 
-    /// Appends the pieces of the next packet to `pieces`, in order, and returns whether there was one.
+    /// Appends the pieces of the next packet to `pieces`, in order, and returns whether there was one. A packet without content,
+    /// which only carries a number (RFC 1990, section 4.1), is none.
     pub fn next_packet(&mut self, now: Time, pieces: &mut Vec<D>) -> bool {
+        if let Some(packet) = self.outside.pop_front() {
+            self.counts.packets += 1;
+            self.counts.outside += 1;
+            pieces.push(packet);
+            return true;
+        }
         loop {
             match self.front() {
                 Front::Waits => {
@@ -197,6 +224,11 @@ impl<D: Payload> Reassembler<D> {
                 Front::Useless(n) => self.drop_useless(n),
                 Front::TooLong(n) => self.drop_too_long(n),
                 Front::Packet(n) => {
+                    let is_empty = self.held.iter().take(n).all(|held| held.payload.is_empty());
+                    if is_empty {
+                        self.drop_front(n);
+                        continue;
+                    }
                     self.waiting_since = None;
                     self.counts.packets += 1;
                     self.expected = self.held[n - 1].count + 1;

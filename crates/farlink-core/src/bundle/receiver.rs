@@ -28,6 +28,14 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
+    /// The bundle begins anew.
+    pub(super) fn restart(&mut self) {
+        match self {
+            Receiver::Rfc1990(receiver) => receiver.restart(),
+            Receiver::Linux(receiver) => receiver.restart(),
+        }
+    }
+
     /// When it stops waiting for a missing fragment; `None` without a timer.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self {

@@ -61,7 +61,7 @@ impl BundleSetup {
     #[must_use]
     pub fn reversed(&self) -> Self {
         let lines = self.lines.iter().map(|line| line.reversed()).collect();
-        BundleSetup { config: self.config.clone(), lines }
+        BundleSetup { config: self.config.reversed(), lines }
     }
 
     /// Largest total rate of all lines in this direction, in bit/s: lines whose `arq` changes may become faster.

@@ -127,9 +127,8 @@ impl<D: Payload> PathBundle<D> {
     /// If there are [`MOST_PATHS`] already.
     pub fn add_path(&mut self, now: Time, rules: PathRules) -> PathId {
         let wanted = rules.number.map(usize::from).filter(|&number| self.path(number).is_none() && number < MOST_PATHS);
-        let index = wanted
-            .or_else(|| self.paths.iter().position(Option::is_none))
-            .expect("a bundle has at most 16 paths");
+        let index =
+            wanted.or_else(|| self.paths.iter().position(Option::is_none)).expect("a bundle has at most 16 paths");
         let id = PathId(index as u8);
         self.paths[index] = Some(PathEnd::new(now, id, rules));
         self.outlook.expire();

@@ -111,20 +111,25 @@ pub struct PathRules {
     pub queue: Time,
 }
 
+impl PathRules {
+    /// A path without limits.
+    pub const DEFAULT: PathRules = PathRules {
+        number: None,
+        is_standby: false,
+        classes: u8::MAX,
+        cost: 1.0,
+        mtu: 1400,
+        overhead_bytes: 56,
+        bytes_a_day: None,
+        minutes_a_day: None,
+        probe_bytes_a_day: 20_000_000,
+        probe_interval: Time::from_secs(2),
+        queue: Time::from_millis(10),
+    };
+}
+
 impl Default for PathRules {
     fn default() -> Self {
-        PathRules {
-            number: None,
-            is_standby: false,
-            classes: u8::MAX,
-            cost: 1.0,
-            mtu: 1400,
-            overhead_bytes: 56,
-            bytes_a_day: None,
-            minutes_a_day: None,
-            probe_bytes_a_day: 20_000_000,
-            probe_interval: Time::from_secs(2),
-            queue: Time::from_millis(10),
-        }
+        PathRules::DEFAULT
     }
 }

@@ -68,7 +68,8 @@ impl Delays {
     /// A packet sent at `sent` arrived when the far clock showed `received`; its acknowledgement was held back. Returns the far
     /// clock in ticks.
     pub(super) fn acknowledged(&mut self, now: Time, sent: Time, received: Stamp, held: Time) -> u64 {
-        let expected = self.far.map_or(u64::from(received.0) + (1 << STAMP_BITS), |(far, at)| far + ticks(now.since(at)));
+        let expected =
+            self.far.map_or(u64::from(received.0) + (1 << STAMP_BITS), |(far, at)| far + ticks(now.since(at)));
         let far = expand(received.0, STAMP_BITS, expected);
         if self.far.is_none_or(|(last, _)| last <= far) {
             self.far = Some((far, now));

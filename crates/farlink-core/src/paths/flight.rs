@@ -183,7 +183,9 @@ impl<D> Flight<D> {
         let end = (largest + 1).saturating_sub(self.base).min(self.packets.len() as u64) as usize;
         for (at, slot) in self.packets.iter_mut().take(end).enumerate() {
             let number = self.base + at as u64;
-            let Some(packet) = slot.as_mut().filter(|packet| !matches!(packet.content, Content::Lost)) else { continue };
+            let Some(packet) = slot.as_mut().filter(|packet| !matches!(packet.content, Content::Lost)) else {
+                continue;
+            };
             if number + self.threshold <= largest || packet.at + delay <= now {
                 self.bytes -= u64::from(packet.bytes);
                 let content = std::mem::replace(&mut packet.content, Content::Lost);

@@ -189,7 +189,8 @@ impl<D: Payload> Lanes<D> {
         let lane = &mut self.lanes[index];
         let sequence = expand(data.sequence, SEQUENCE_BITS, lane.next);
         #[cfg(test)]
-        if !self.filters_duplicates && (sequence < lane.next || lane.arriving.get(&sequence).is_some_and(|a| a.is_done)) {
+        if !self.filters_duplicates && (sequence < lane.next || lane.arriving.get(&sequence).is_some_and(|a| a.is_done))
+        {
             self.deliver(data.payload.clone());
             return;
         }
@@ -206,7 +207,8 @@ impl<D: Payload> Lanes<D> {
             let arriving = entry.or_insert_with(|| Arriving::new(now));
             let (pieces, has_length) = (arriving.pieces.len(), arriving.length.is_some());
             let is_too_long = arriving.length.is_some_and(|length| end > length)
-                || (data.is_last && arriving.pieces.last().is_some_and(|(at, piece)| usize::from(*at) + piece.len() > end));
+                || (data.is_last
+                    && arriving.pieces.last().is_some_and(|(at, piece)| usize::from(*at) + piece.len() > end));
             if arriving.is_done || is_too_long || (has_length && arriving.is_complete()) {
                 self.counts.duplicates += 1;
                 return;

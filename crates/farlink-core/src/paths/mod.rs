@@ -11,12 +11,14 @@ mod control;
 mod estimate;
 mod flight;
 mod lanes;
+#[cfg(test)]
+mod model;
 mod outlook;
 mod packet;
 mod path;
 mod queue;
-mod receiving;
 mod received;
+mod receiving;
 mod repeats;
 mod sending;
 

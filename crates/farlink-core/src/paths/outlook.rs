@@ -47,8 +47,12 @@ pub(super) struct Outlook {
 
 impl Outlook {
     pub(super) fn new(now: Time) -> Self {
-        let pressure =
-            Pressure { target: Time::from_secs(1), interval: Time::from_secs(1), quantum: QUANTUM, first_quantum: QUANTUM };
+        let pressure = Pressure {
+            target: Time::from_secs(1),
+            interval: Time::from_secs(1),
+            quantum: QUANTUM,
+            first_quantum: QUANTUM,
+        };
         Outlook {
             until: now,
             pressure,

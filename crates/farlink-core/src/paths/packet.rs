@@ -106,8 +106,7 @@ impl Stamp {
     }
 }
 
-/// A duration in units of 32 us, at most 2^16 - 1 of them, which are 2.1 s; longer ones in units of 2^16 ticks are not needed, as the
-/// receiver's own bound is the limit then.
+/// A duration in units of 32 us, 24 bits: at most 537 s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticks(pub u32);
 

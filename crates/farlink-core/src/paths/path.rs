@@ -167,11 +167,7 @@ impl<D: Payload> PathEnd<D> {
     }
 
     pub(super) fn seen(&self) -> Seen {
-        Seen {
-            round_trip: self.delays.round_trip(),
-            unqueued: self.delays.unqueued(),
-            queue: self.delays.queue(),
-        }
+        Seen { round_trip: self.delays.round_trip(), unqueued: self.delays.unqueued(), queue: self.delays.queue() }
     }
 
     /// How long an acknowledgement may take (RFC 9002, section 6.2.1).

@@ -98,13 +98,8 @@ impl<D: Payload> FlowQueue<D> {
     /// Appends a packet of the flow with this hash.
     pub(super) fn push(&mut self, now: Time, data: D, flow: u64) {
         if self.flows.is_empty() {
-            let flow = Flow {
-                packets: VecDeque::new(),
-                bytes: 0,
-                deficit: 0,
-                is_listed: false,
-                codel: Codel::default(),
-            };
+            let flow =
+                Flow { packets: VecDeque::new(), bytes: 0, deficit: 0, is_listed: false, codel: Codel::default() };
             self.flows = vec![flow; FLOWS];
         }
         let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -268,7 +263,7 @@ impl Codel {
                 self.is_dropping = false;
             } else if now >= self.drop_next {
                 self.count += 1;
-                self.drop_next = self.drop_next + self.spacing(pressure.interval);
+                self.drop_next += self.spacing(pressure.interval);
                 return true;
             }
             return false;
@@ -295,7 +290,8 @@ mod tests {
     use super::*;
     use crate::payload::Virtual;
 
-    const PRESSURE: Pressure = Pressure { target: Time::from_millis(5), interval: Time::from_millis(100), quantum: 1514, first_quantum: 1514 };
+    const PRESSURE: Pressure =
+        Pressure { target: Time::from_millis(5), interval: Time::from_millis(100), quantum: 1514, first_quantum: 1514 };
 
     #[test]
     fn a_sparse_flow_goes_before_a_long_one() {

@@ -194,21 +194,21 @@ mod tests {
 
     fn frames() -> impl Strategy<Value = Frame<Bytes>> {
         let three = 0..1u32 << 24;
-        let data = (0..8u8, 0..LANES, 0..1u32 << 20, 0..3000u16, any::<bool>(), prop::collection::vec(any::<u8>(), 1..50));
+        let data =
+            (0..8u8, 0..LANES, 0..1u32 << 20, 0..3000u16, any::<bool>(), prop::collection::vec(any::<u8>(), 1..50));
         prop_oneof![
             data.prop_map(|(class, lane, sequence, offset, is_last, payload)| {
                 let payload = payload.into();
                 Frame::Data(Data { class, lane, sequence, offset, is_last, payload })
             }),
-            (0..16u8, three.clone(), three.clone(), three.clone(), prop::collection::vec(1..0x7fffu16, 0..20)).prop_map(
-                |(path, largest, received, held, ranges)| Frame::Acknowledgement(Acknowledgement {
+            (0..16u8, three.clone(), three.clone(), three.clone(), prop::collection::vec(1..0x7fffu16, 0..20))
+                .prop_map(|(path, largest, received, held, ranges)| Frame::Acknowledgement(Acknowledgement {
                     path,
                     largest,
                     received: Stamp(received),
                     held: Ticks(held),
                     ranges: Ranges(ranges),
-                })
-            ),
+                })),
             (0..300u16).prop_map(|padding| Frame::Probe { padding }),
             three.prop_map(|ticks| Frame::Hold(Ticks(ticks))),
             (0..16u8).prop_map(|path| Frame::Close { path }),
@@ -242,8 +242,14 @@ mod tests {
     fn a_small_packet_has_fifteen_bytes_of_header() {
         let payload = Bytes::from_static(b"x");
         let data = Data { class: 2, lane: 5, sequence: 0x12345, offset: 0, is_last: true, payload };
-        let packet =
-            Packet { path: 3, from: 0x0102, to: 0x0304, number: 0x050607, sent: Stamp(0x08090a), frames: vec![Frame::Data(data)] };
+        let packet = Packet {
+            path: 3,
+            from: 0x0102,
+            to: 0x0304,
+            number: 0x050607,
+            sent: Stamp(0x08090a),
+            frames: vec![Frame::Data(data)],
+        };
         let mut bytes = Vec::new();
         assert_eq!(encode_into(&packet, &mut bytes), 16);
         assert_eq!(bytes, [3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0x6a, 0x51, 0x23, 0x45, b'x']);

@@ -2,6 +2,15 @@
 
 mod bulk;
 mod drops;
+mod forged;
 mod network;
+mod operation;
 mod random;
 mod tcp;
+
+proptest::proptest! {
+    #[test]
+    fn forged_packets_do_no_harm(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..2000)) {
+        forged::forged_packets(&bytes);
+    }
+}

@@ -79,12 +79,11 @@ pub(crate) struct Line {
     wire: Wire,
     free_at: f64,
     last_arrival: f64,
-    carried: u64,
 }
 
 impl Line {
     pub(crate) fn new(wire: Wire) -> Self {
-        Line { wire, free_at: 0.0, last_arrival: 0.0, carried: 0 }
+        Line { wire, free_at: 0.0, last_arrival: 0.0 }
     }
 
     /// When a packet that is sent now arrives; `None` if it is lost.
@@ -96,7 +95,6 @@ impl Line {
             return None;
         }
         self.free_at = self.free_at.max(now) + bytes as f64 * 8.0 / rate;
-        self.carried += bytes;
         let jitter = self.wire.jitter * rng.uniform();
         let arrival = (self.free_at + at(&self.wire.delays, now) + jitter).max(self.last_arrival);
         let is_out = |&(start, end): &(f64, f64)| start <= arrival && arrival < end || start <= now && now < end;
@@ -151,11 +149,7 @@ impl<D: Payload> Network<D> {
         }
     }
 
-    /// Bytes that a path has carried from an end, all headers included.
-    pub(crate) fn carried(&self, path: usize, from: usize) -> u64 {
-        self.lines[path][from].carried
-    }
-
+    /// One direction of a path.
     pub(crate) fn wire(&mut self, path: usize, from: usize) -> &mut Wire {
         &mut self.lines[path][from].wire
     }

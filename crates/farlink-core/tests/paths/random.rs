@@ -15,13 +15,14 @@ fn log_uniform(low: f64, high: f64) -> impl Strategy<Value = f64> {
 
 fn wires() -> impl Strategy<Value = Wire> {
     let line = (log_uniform(2400.0, 1e9), log_uniform(0.001, 30.0), 3000u64..200_000);
-    let faults = (prop_oneof![Just(0.0), 0.0..0.3], 0.0..0.05f64, prop::collection::vec((0.0..60.0f64, 0.1..20.0f64), 0..3));
+    let faults =
+        (prop_oneof![Just(0.0), 0.0..0.3], 0.0..0.05f64, prop::collection::vec((0.0..60.0f64, 0.1..20.0f64), 0..3));
     let changes = prop::collection::vec((0.0..60.0f64, 0.2..5.0f64, 0.2..5.0f64), 0..3);
     (line, faults, changes).prop_map(|((rate, delay, queue_bytes), (loss, jitter, outages), mut changes)| {
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut wire = Wire { queue_bytes, loss, jitter, ..Wire::new(rate, delay) };
         wire.rates.extend(changes.iter().map(|&(at, factor, _)| (at, rate * factor)));
-        wire.delays.extend(changes.iter().map(|&(at, _, factor)| (at, delay * factor)));
+        wire.delays.extend(changes.iter().map(|&(at, _, factor)| (at, (delay * factor).min(30.0))));
         wire.outages = outages.into_iter().map(|(at, length)| (at, at + length)).collect();
         wire
     })
@@ -29,7 +30,8 @@ fn wires() -> impl Strategy<Value = Wire> {
 
 fn rules() -> impl Strategy<Value = PathRules> {
     let uses = (prop::bool::weighted(0.2), prop_oneof![4 => Just(u8::MAX), 1 => any::<u8>()], 0.0..3.0f64);
-    let limits = (200u32..1500, prop::option::weighted(0.1, 1000u64..100_000), prop_oneof![Just(50_000u64), Just(20_000_000)]);
+    let limits =
+        (200u32..1500, prop::option::weighted(0.1, 1000u64..100_000), prop_oneof![Just(50_000u64), Just(20_000_000)]);
     (uses, limits).prop_map(|((is_standby, classes, cost), (mtu, bytes_a_day, probe_bytes_a_day))| {
         let cost = cost.round();
         PathRules { is_standby, classes, cost, mtu, bytes_a_day, probe_bytes_a_day, ..PathRules::default() }
@@ -159,8 +161,10 @@ fn run(scenario: &Scenario) {
             let (flow, number) = tag(packet);
             let burst = scenario.bursts.iter().find(|burst| burst.flow == flow && burst.from == from);
             assert!(burst.is_some() && number < sent[from][&flow], "nobody sent {flow} {number}");
-            let is_right_length =
-                scenario.bursts.iter().any(|burst| burst.flow == flow && burst.from == from && burst.bytes.max(8) == packet.len());
+            let is_right_length = scenario
+                .bursts
+                .iter()
+                .any(|burst| burst.flow == flow && burst.from == from && burst.bytes.max(8) == packet.len());
             assert!(is_right_length && packet[8..].iter().all(|&byte| byte == 0), "changed on its way");
             assert!(seen.insert((flow, number), ()).is_none(), "{flow} {number} twice, at {at}");
             if scenario.classes[(flow % 8) as usize].is_ordered {
@@ -179,7 +183,12 @@ fn run(scenario: &Scenario) {
         let stats = |end: usize| -> Vec<_> {
             (0..scenario.paths.len()).map(|path| network.ends[end].stats(PathId(path as u8))).collect()
         };
-        assert!(!waits || has_budgets, "{near:?} waits for ever; {:?} {:?}", network.events[from], (stats(from), stats(to)));
+        assert!(
+            !waits || has_budgets,
+            "{near:?} waits for ever; {:?} {:?}",
+            network.events[from],
+            (stats(from), stats(to))
+        );
         if !waits {
             let counted = near.dropped + near.lost + far.delivery.missing + far.delivery.overflows;
             assert!(not_delivered <= counted, "{not_delivered} packets vanished: {near:?} {far:?}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use farlink_core::paths::{PathBundleConfig, PathRules};
 use farlink_core::protocol::tcp::{CongestionControl, Segment, TcpConfig, TcpConnection, Variant};
-use farlink_core::{Endpoint, Payload, Rng, Rx, Stream, Time, Virtual, Packet as _};
+use farlink_core::{Endpoint, Packet as _, Payload, Rng, Rx, Stream, Time, Virtual};
 
 use super::network::{Line, Network, Wire, tag, tagged};
 
@@ -180,7 +180,8 @@ fn compare(name: &str, wires: &[Wire], flows: u32, control: CongestionControl, t
     (share, gain)
 }
 
-const HEADER: &str = "| paths | flows | bundle (Mb/s) | of the sum | best path alone (Mb/s) | gain | gap (s) | gap alone (s) |";
+const HEADER: &str =
+    "| paths | flows | bundle (Mb/s) | of the sum | best path alone (Mb/s) | gain | gap (s) | gap alone (s) |";
 
 #[test]
 fn tcp_over_two_paths() {
@@ -211,7 +212,9 @@ fn tcp_table() {
         ("50 Mb/s 14 ms, 10 Mb/s with 3 s from 20 s on", &late),
         ("10 Mb/s 14 ms, 10 Mb/s 300 ms", &far),
     ] {
-        for (flows, control) in [(1, CongestionControl::Cubic), (8, CongestionControl::Cubic), (8, CongestionControl::Reno)] {
+        for (flows, control) in
+            [(1, CongestionControl::Cubic), (8, CongestionControl::Cubic), (8, CongestionControl::Reno)]
+        {
             compare(name, wires, flows, control, (10.0, 60.0));
         }
     }

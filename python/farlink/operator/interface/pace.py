@@ -9,6 +9,8 @@ from farlink.operator.interface.settings import DAY_S, InterfaceSettings
 # A dead line is given up so much earlier than it must be: timers and the loop take their part.
 _SPARE = 0.08
 _MOST_SPARE_S = 0.25
+# A clock that is set forth and back comes to few days.
+_MOST_DAYS = 16
 
 
 class Pace:
@@ -19,21 +21,27 @@ class Pace:
     settings
         Of the line.
 
-    Attributes
-    ----------
-    bytes_today
-        What probes and answers have cost since midnight UTC, or since the start.
+    Notes
+    -----
+    A day to which the clock is set back keeps what was spent on it.
     """
 
     def __init__(self, settings: InterfaceSettings) -> None:
         self._settings = settings
         self._day = -1
-        self.bytes_today = 0
+        self._spent: dict[int, int] = {}
+
+    @property
+    def bytes_today(self) -> int:
+        """What probes and answers have cost since midnight UTC, or since the start."""
+        return self._spent.get(self._day, 0)
 
     def spend(self, count: int, unix_s: float) -> None:
         """Count bytes."""
         self._turn(unix_s)
-        self.bytes_today += count
+        self._spent[self._day] = self.bytes_today + count
+        if len(self._spent) > _MOST_DAYS:
+            del self._spent[max(self._spent, key=lambda day: abs(day - self._day))]
 
     def is_spent(self, unix_s: float) -> bool:
         """Whether nothing more may be sent today."""
@@ -57,6 +65,4 @@ class Pace:
         return noticed_s - min(_SPARE * noticed_s, _MOST_SPARE_S)
 
     def _turn(self, unix_s: float) -> None:
-        day = int(unix_s // DAY_S)
-        if day != self._day:
-            self._day, self.bytes_today = day, 0
+        self._day = int(unix_s // DAY_S)

@@ -119,8 +119,8 @@ class View:
         values = (2**63 - 1 if before is None else before, min(limit, MOST_ROWS))
         return self._asked(lambda database: _connections(database, where, values))
 
-    def connection(self, number: int | None = None, *, most: int = 500_000) -> tuple[Connection, list[Transition]]:
-        """A connection and its transitions.
+    def connection(self, number: int | None = None, *, most: int = 500_000) -> tuple[Connection, list[Transition], int]:
+        """A connection, its transitions, and how many of them are left out.
 
         Parameters
         ----------
@@ -135,15 +135,17 @@ class View:
             If there is no such connection, or no journal.
         """
 
-        def question(database: sqlite3.Connection) -> tuple[Connection, list[Transition]]:
+        def question(database: sqlite3.Connection) -> tuple[Connection, list[Transition], int]:
             chosen = "SELECT max(number) FROM connection" if number is None else "?"
             values = () if number is None else (number,)
             found = _connections(database, f"WHERE number = ({chosen})", values)
             if not found:
                 what = "no connection yet" if number is None else f"no connection {number}"
                 raise JournalError(f"{self._path}: {what}", "`farlink bundle log` shows what there is")
-            rows = _transitions(database, "WHERE connection = ? ORDER BY number LIMIT ?", (found[0].number, most))
-            return found[0], list(rows)
+            own = (found[0].number,)
+            count: int = database.execute("SELECT count(*) FROM transition WHERE connection = ?", own).fetchone()[0]
+            rows = _transitions(database, "WHERE connection = ? ORDER BY number LIMIT ?", (*own, most))
+            return found[0], list(rows), max(0, count - most)
 
         return self._asked(question)
 

@@ -19,7 +19,7 @@ class Http(H11Protocol):
 
     def _watch(self, before: object) -> None:
         """Close the connection if it waits for the same request as a while ago."""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:  # a websocket has a protocol of its own
             return
         is_waiting = self.cycle is None or self.cycle.response_complete
         # No cycle yet is a state of its own.

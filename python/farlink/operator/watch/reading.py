@@ -24,7 +24,6 @@ from farlink.operator.watch.answers import (
 )
 from farlink.operator.watch.fit import Fits
 from farlink.operator.watch.gate import Asker, Policy
-from farlink.operator.watch.report import report_of
 from farlink.operator.watch.source import Source
 from farlink.untrusted import printable
 
@@ -171,10 +170,9 @@ def report(source: Chosen, number: str) -> dict[str, Any]:
     if number != "last" and not (number.isascii() and number.isdecimal() and len(number) < 16):
         raise refusal(404, f"there is no connection {printable(number, 40)!r}", "give its number, or last")
     try:
-        found, rows = source.journal.connection(None if number == "last" else int(number))
+        return source.report(None if number == "last" else int(number))
     except JournalError as error:
         raise refusal(404, error.message, error.remedy) from error
-    return report_of(found, rows, bundle=source.bundle.name, lasts_s=source.lasts_s(found, rows))
 
 
 @router.get("/bundles/{bundle}/fit")

@@ -52,7 +52,12 @@ class _Line:
 
 
 def report_of(
-    connection: Connection, transitions: Sequence[Transition], *, bundle: str, lasts_s: float | None = None
+    connection: Connection,
+    transitions: Sequence[Transition],
+    *,
+    bundle: str,
+    lasts_s: float | None = None,
+    left_out: int = 0,
 ) -> dict[str, Any]:
     """The report of a connection, ready for JSON.
 
@@ -66,6 +71,8 @@ def report_of(
         Name of the bundle.
     lasts_s
         How long it has lasted since the last of them; None unless it still does.
+    left_out
+        How many transitions there are behind these: the report ends before the connection does.
 
     Returns
     -------
@@ -91,6 +98,7 @@ def report_of(
         "end": None if connection.end_s is None else time_of(connection.end_s),
         "is_over": lasts_s is None,
         "length_s": round(length_s, 3),
+        "transitions_left_out": left_out,
         "primary": connection.primary,
         "share_all_up": round(shares[-1], 6) if shares else None,
         "share_any_up": round(1 - shares[0], 6) if shares else None,

@@ -33,10 +33,12 @@ def heading(report: Mapping[str, Any]) -> str:
 def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is said first of the whole, as names and values."""
     end = report["end"] or ("it lasts" if not report["is_over"] else "unknown")
+    left_out = report["transitions_left_out"]
     return [
         ("start", report["start"]),
         ("end", end),
         ("length", duration(report["length_s"])),
+        *([("left out", f"the last {left_out} transitions: the rest tells nothing of the time after it")] if left_out else []),
         ("primary line", report["primary"] or "none"),
         ("all lines up", percent(report["share_all_up"])),
         ("at least one up", percent(report["share_any_up"])),

@@ -12,6 +12,7 @@ from farlink.operator.config.bundle import Bundle
 from farlink.operator.journal.rows import Connection, Transition
 from farlink.operator.journal.view import View
 from farlink.operator.live.control import UnreachableError, ask
+from farlink.operator.watch.report import report_of
 
 # Several who look at the same time, look at the same state.
 _FRESH_S = 1.0
@@ -94,6 +95,24 @@ class Source:
         """Ask anew the next time: something was ordered."""
         with self._lock:
             self._asked_at = float("-inf")
+
+    def report(self, number: int | None = None) -> dict[str, Any]:
+        """The report of a connection, ready for JSON, as `report_of` makes it.
+
+        Parameters
+        ----------
+        number
+            Its number; None for the last one.
+
+        Raises
+        ------
+        JournalError
+            If there is no such connection, or no journal.
+        """
+        connection, transitions, left_out = self.journal.connection(number)
+        # What happened after the transitions that are taken is not known, nor how long it has lasted.
+        lasts_s = None if left_out else self.lasts_s(connection, transitions)
+        return report_of(connection, transitions, bundle=self.bundle.name, lasts_s=lasts_s, left_out=left_out)
 
     def lasts_s(self, connection: Connection, transitions: Sequence[Transition]) -> float | None:
         """How long a connection has lasted since its last transition, in s; None unless the operator says that it lasts."""

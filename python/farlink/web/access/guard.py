@@ -23,6 +23,8 @@ LOGIN = "/login"
 STYLE = "/farlink.css"
 _OPEN = (LOGIN, STYLE)
 _MOST_BODY_BYTES = 4_000_000
+# Open pages and requests under way. A page takes about a megabyte.
+_MOST_AT_ONCE = 200
 
 # NiceGUI's pages have scripts and styles in line, and Vue compiles templates. Nothing may come from, or go to, another host.
 _POLICY = (
@@ -58,12 +60,23 @@ class Guard:
         self.app = app
         self._names, self._logins, self._file = names, logins, password_file
         self._stamp = self._stamped()
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        if self._under_way >= _MOST_AT_ONCE:
+            await _refuse(scope, send, 503, "too many pages are open; close some")
+            return
+        self._under_way += 1
+        try:
+            await self._checked(scope, receive, send)
+        finally:
+            self._under_way -= 1
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._end_logins_of_another_password()
         headers = _Headers(scope)
         refusal = self._refusal(headers)

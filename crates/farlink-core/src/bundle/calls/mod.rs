@@ -26,8 +26,8 @@ pub struct Calls {
 enum Plan {
     /// Random events: how drops are noticed, and the probability that dialling fails.
     Random { detection: Option<Detection>, failure: f64 },
-    /// The times at which each line is down.
-    Recorded(Vec<Vec<[Time; 2]>>),
+    /// The times at which each line is down, and how drops are noticed.
+    Recorded { schedule: Vec<Vec<[Time; 2]>>, detection: Option<Detection> },
 }
 
 /// How long the ends take to notice a drop.
@@ -108,7 +108,7 @@ impl CallsConfig {
         let plan = match &self.schedule {
             Some(schedule) => {
                 let times = |downs: &Vec<[Seconds; 2]>| downs.iter().map(|down| down.map(Seconds::time)).collect();
-                Plan::Recorded(schedule.iter().map(times).collect())
+                Plan::Recorded { schedule: schedule.iter().map(times).collect(), detection: Detection::of(self) }
             }
             None => Plan::Random { detection: Detection::of(self), failure: self.failure_rate() },
         };
@@ -136,7 +136,7 @@ impl CallsConfig {
 impl Calls {
     fn begin(&mut self, dials: bool) {
         match &self.plan {
-            Plan::Recorded(schedule) => {
+            Plan::Recorded { schedule, .. } => {
                 for (line, downs) in self.lines.iter_mut().zip(schedule) {
                     line.until = downs.first().map_or(Time::NEVER, |[start, _]| *start);
                 }
@@ -210,23 +210,39 @@ impl Calls {
         let Some((index, at)) = due.min_by_key(|&(_, at)| at).filter(|&(_, at)| at <= now && at < Time::NEVER) else {
             return false;
         };
-        match &self.plan {
-            Plan::Recorded(schedule) => {
-                let line = &mut self.lines[index];
-                if self.dialler.is_up(index) {
-                    line.begun += 1;
-                    line.until = schedule[index][line.begun - 1][1];
-                    self.dialler.note(index, CallState::Dropped, at, &mut self.reaction);
-                } else {
-                    line.until = schedule[index].get(line.begun).map_or(Time::NEVER, |[start, _]| *start);
-                    self.dialler.note(index, CallState::Connected, at, &mut self.reaction);
-                }
-            }
-            &Plan::Random { detection, failure } => self.go_on(index, at, (detection, failure)),
+        match self.plan {
+            Plan::Recorded { detection, .. } => self.follow_recording(index, at, detection),
+            Plan::Random { detection, failure } => self.go_on(index, at, (detection, failure)),
         }
         self.carry_out_orders(at);
         changes.append(&mut self.reaction.changes);
         true
+    }
+
+    /// Handles the next event of a recorded line: its call drops, both ends have noticed that, or it is connected again.
+    fn follow_recording(&mut self, index: usize, at: Time, detection: Option<Detection>) {
+        let Plan::Recorded { schedule, .. } = &self.plan else { return };
+        let (line, downs) = (&mut self.lines[index], &schedule[index]);
+        let state = match self.dialler.state(index) {
+            CallState::Connected => {
+                line.begun += 1;
+                let [_, up_again] = downs[line.begun - 1];
+                let drawn = detection.map_or([None; 2], |detection| detection.draw(at, &mut line.rng));
+                line.noticed = drawn.map(|noticed| noticed.unwrap_or(at).min(up_again));
+                let by_both = line.noticed[0].max(line.noticed[1]);
+                line.until = if by_both > at { by_both } else { up_again };
+                if by_both > at { CallState::Silent } else { CallState::Dropped }
+            }
+            CallState::Silent => {
+                line.until = downs[line.begun - 1][1];
+                CallState::Dropped
+            }
+            _ => {
+                line.until = downs.get(line.begun).map_or(Time::NEVER, |[start, _]| *start);
+                CallState::Connected
+            }
+        };
+        self.dialler.note(index, state, at, &mut self.reaction);
     }
 
     /// Handles the next event of a line: of its call, or of its dialling.

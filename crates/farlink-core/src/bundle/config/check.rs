@@ -3,7 +3,7 @@
 use super::super::arq::LinkArq;
 use super::super::line_config::LineConfig;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, OnDrop, Peer, ReceiverRule};
+use super::{BundleConfig, Confirmation, Cut, Header, OnDrop, Peer, ReceiverRule};
 use crate::ConfigError;
 use crate::units::{Count, OrNever};
 
@@ -42,15 +42,21 @@ impl BundleConfig {
                 "use header = \"long\" or \"short\"",
             ));
         }
-        if self.min_fragment_bytes > self.mrru_bytes {
+        for (key, mrru) in [("mrru_bytes", Some(self.mrru_bytes)), ("return.mrru_bytes", self.back.mrru_bytes)] {
+            let Some(mrru) = mrru.filter(|&mrru| self.min_fragment_bytes > mrru) else { continue };
+            let (mrru, least) = (mrru.get(), self.min_fragment_bytes.get());
+            let what = format!("no packet of up to {key} = {mrru} has a fragment of {least}");
+            return Err(ConfigError::new("min_fragment_bytes", what, format!("give at most {key}")));
+        }
+        let own = self.back.header.filter(|&header| (header == Header::None) != (self.header == Header::None));
+        if let Some(header) = own {
+            let [of_return, of_bundle] = [header, self.header].map(Header::name);
             return Err(ConfigError::new(
-                "min_fragment_bytes",
+                "return.header",
                 format!(
-                    "no packet of up to mrru_bytes = {} has a fragment of {}",
-                    self.mrru_bytes.get(),
-                    self.min_fragment_bytes.get()
+                    "{of_return:?} differs from header = {of_bundle:?}, and lines are a bundle in both directions or in none"
                 ),
-                "give at most mrru_bytes",
+                "give \"long\" or \"short\" in both directions, or \"none\" as header and no return.header",
             ));
         }
         self.check_linux(lines)?;
@@ -108,11 +114,16 @@ impl BundleConfig {
                 "remove reorder_timeout_s, or use receiver = \"rfc1990\"",
             ));
         }
-        if (is_linux || self.receiver_rule() == ReceiverRule::Linux) && self.what_on_drop() == OnDrop::Requeue {
+        if is_linux && self.what_on_drop() == OnDrop::Requeue {
+            let remedy = "use on_drop = \"lose\" or \"duplicate-acks\", or another scheduler";
+            return Err(ConfigError::new("on_drop", "Linux sends nothing again", remedy));
+        }
+        let is_resent = self.confirmation() == Some(Confirmation::Acknowledged);
+        if is_resent && self.receiver_rule() == ReceiverRule::Linux {
             return Err(ConfigError::new(
                 "on_drop",
-                "Linux sends nothing again and its receiver does not wait for it",
-                "use on_drop = \"lose\" or \"duplicate-acks\", or another scheduler and receiver",
+                "the receiver of Linux does not wait for fragments that are sent again under their old numbers",
+                "give peer = \"linux\", or use on_drop = \"lose\" or \"duplicate-acks\"",
             ));
         }
         if !is_linux {

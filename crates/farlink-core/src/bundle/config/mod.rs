@@ -42,6 +42,9 @@ pub struct BundleConfig {
     /// The longest packet that the receiver reassembles (MRRU), in bytes. Transports whose full packets are longer are refused.
     #[serde(default = "default_mrru")]
     pub mrru_bytes: Count,
+    /// What the ends negotiate otherwise for the return direction.
+    #[serde(default, rename = "return", skip_serializing_if = "BundleReturn::is_empty")]
+    pub back: BundleReturn,
     /// Least length of a fragment, in bytes; only shorter packets have shorter ones.
     #[serde(default = "default_least_fragment")]
     pub min_fragment_bytes: Count,
@@ -70,14 +73,14 @@ pub struct BundleConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallsConfig>,
     /// What happens to the packets that a line held when its call drops. Defaults to `requeue` where both ends can do it, and to
-    /// `lose` with `header = "none"` or with the scheduler or the receiver of Linux.
+    /// `lose` with `header = "none"`, with the scheduler of Linux, or with its receiver unless `peer` is not farlink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_drop: Option<OnDrop>,
-    /// The implementation at the other end, which decides how `on_drop = "requeue"` numbers what it sends again.
+    /// The implementation at the other end, which decides what `on_drop = "requeue"` sends again, and under which numbers.
     #[serde(default, skip_serializing_if = "Peer::is_farlink")]
     pub peer: Peer,
-    /// The rule by which the receiver declares a missing fragment lost. Defaults to `linux` with `scheduler = "linux"`, otherwise
-    /// to `rfc1990`.
+    /// The rule by which the receiver declares a missing fragment lost. Defaults to `linux` with `scheduler = "linux"` or
+    /// `peer = "linux"`, otherwise to `rfc1990`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverRule>,
     /// Longest time that the receiver waits for a missing fragment while later ones wait behind it, in seconds. With `"never"`,
@@ -129,6 +132,27 @@ pub struct Member {
     pub redial: Option<RandomDuration>,
 }
 
+/// What the ends of a bundle negotiate for the return direction, as each end asks for what it will receive (RFC 1990, sections
+/// 5.1.1 and 5.1.2).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BundleReturn {
+    /// Sequence numbers of the return direction. Defaults to the `header` of the bundle; `"none"` is for both directions or
+    /// neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<Header>,
+    /// The longest packet that the near end reassembles (MRRU), in bytes; longer acknowledgements are lost. Defaults to the
+    /// `mrru_bytes` of the bundle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mrru_bytes: Option<Count>,
+}
+
+impl BundleReturn {
+    fn is_empty(&self) -> bool {
+        *self == BundleReturn::default()
+    }
+}
+
 /// Whether packets are cut into fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -151,6 +175,17 @@ pub enum Header {
     Short,
     /// No header: lines side by side without multilink.
     None,
+}
+
+impl Header {
+    /// The name in a scenario.
+    fn name(self) -> &'static str {
+        match self {
+            Header::Long => "long",
+            Header::Short => "short",
+            Header::None => "none",
+        }
+    }
 }
 
 /// When a receiver declares a missing fragment lost.
@@ -177,23 +212,39 @@ pub enum OnDrop {
     /// without a timeout (Zaghloul, chapters 6 and 8). For this the end of the bundle reads the acknowledgements that pass. SACK
     /// and RACK ignore duplicates that report nothing new (RFC 6675, section 2).
     DuplicateAcks,
-    /// Those that have not arrived are sent again over other lines, before the packets in the queue. The sender is assumed to
-    /// know which have arrived, which is the best that any scheme can do. `peer` decides whether they keep their numbers.
+    /// Those that are not known to have left the line are sent again over other lines, before the packets in the queue. `peer`
+    /// decides what is known of them, and whether they keep their numbers.
     Requeue,
+}
+
+/// What tells the sender that it need not send a fragment again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// The peer's acknowledgement.
+    Acknowledged,
+    /// The report of the line's driver that it has sent the fragment.
+    Sent,
 }
 
 /// The implementation at the other end of a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
-    /// farlink, whose receiver expects retransmissions: a fragment keeps its number when it is sent again, and the receiver
-    /// declares one lost only by `reorder_timeout_s` and `reorder_fragments`.
+    /// farlink, whose receiver acknowledges each fragment over the way back of the line that brought it, and expects
+    /// retransmissions: what is not acknowledged when a line goes down, or in twice the usual time, is sent again under its old
+    /// number, and the receiver declares a fragment lost only by `reorder_timeout_s` and `reorder_fragments`. Without sequence
+    /// numbers nothing is acknowledged, and the sender knows as much as with `rfc1990`.
     #[default]
     Farlink,
-    /// A receiver by RFC 1990, section 4.1, which requires that numbers rise on each line: packets that are sent again get new
-    /// numbers. The sender then sends an empty fragment over each line that is up, so that the receiver learns at once that the
-    /// old numbers are lost; a line that is connected again begins with one as well.
+    /// A receiver by RFC 1990, which acknowledges nothing. What the near end had not sent when the line went down is sent again:
+    /// what was in its serial port, or without `modem_bytes` in the modem. What the modem held, and what was in flight, is lost.
+    /// Numbers rise on each line (section 4.1), so packets that are sent again get new ones. After each drop the sender sends an
+    /// empty fragment over each line that is up, so that the receiver learns at once that the old numbers are lost; a line that is
+    /// connected again begins with one as well.
     Rfc1990,
+    /// As `rfc1990`, but for Linux, which ignores empty fragments: instead of one the sender sends the first byte of a packet that
+    /// never ends. `receiver` is then `linux` by default.
+    Linux,
 }
 
 impl Peer {
@@ -239,6 +290,7 @@ impl Default for BundleConfig {
             packets: Cut::default(),
             header: Header::default(),
             mrru_bytes: default_mrru(),
+            back: BundleReturn::default(),
             min_fragment_bytes: default_least_fragment(),
             line_packets: default_line_packets(),
             modem_bytes: None,
@@ -317,6 +369,18 @@ impl BundleConfig {
         Ok(lines)
     }
 
+    /// The same bundle as its return direction negotiates it.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let (header, mrru_bytes) = (Some(self.header), Some(self.mrru_bytes));
+        BundleConfig {
+            header: self.back.header.unwrap_or(self.header),
+            mrru_bytes: self.back.mrru_bytes.unwrap_or(self.mrru_bytes),
+            back: BundleReturn { header, mrru_bytes },
+            ..self.clone()
+        }
+    }
+
     /// Begins the calls of a run, in the same way in both directions of a hop if `rng` is the same.
     pub(crate) fn start_calls(&self, lines: &[LineConfig], rng: &Rng) -> Option<Calls> {
         let calls = self.calls.as_ref()?.start(lines, rng);
@@ -327,15 +391,23 @@ impl BundleConfig {
     #[must_use]
     pub fn what_on_drop(&self) -> OnDrop {
         let is_numbered = self.header != Header::None;
-        let is_of_linux = self.scheduler == Scheduler::Linux || self.receiver_rule() == ReceiverRule::Linux;
-        let can_requeue = self.calls.is_some() && is_numbered && !is_of_linux;
+        let is_for_linux = self.receiver_rule() == ReceiverRule::Linux && self.peer == Peer::Farlink;
+        let can_requeue = self.calls.is_some() && is_numbered && self.scheduler != Scheduler::Linux && !is_for_linux;
         self.on_drop.unwrap_or(if can_requeue { OnDrop::Requeue } else { OnDrop::Lose })
+    }
+
+    /// What tells the sender that it need not send a fragment again; `None` if it sends nothing again.
+    #[must_use]
+    pub fn confirmation(&self) -> Option<Confirmation> {
+        let is_acknowledged = self.header != Header::None && self.peer == Peer::Farlink;
+        let confirmation = if is_acknowledged { Confirmation::Acknowledged } else { Confirmation::Sent };
+        (self.what_on_drop() == OnDrop::Requeue).then_some(confirmation)
     }
 
     /// The rule by which the receiver declares a missing fragment lost.
     pub(super) fn receiver_rule(&self) -> ReceiverRule {
-        let of_scheduler = if self.scheduler == Scheduler::Linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 };
-        self.receiver.unwrap_or(of_scheduler)
+        let is_linux = self.scheduler == Scheduler::Linux || self.peer == Peer::Linux;
+        self.receiver.unwrap_or(if is_linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 })
     }
 
     /// Room in the buffer of a serial port, with the default.

@@ -1,6 +1,8 @@
 //! The ends of a line: when each notices that a call has dropped or was connected, and how it reacts.
 
+use super::super::config::Confirmation;
 use super::super::dialler::{CallState, Change};
+use super::super::sender::Outcome;
 use super::EmulatedBundle;
 use crate::payload::Payload;
 use crate::time::Time;
@@ -60,6 +62,10 @@ impl<D: Payload> EmulatedBundle<D> {
         if self.lines.lines[line].is_up {
             return;
         }
+        if self.restarts && !self.ends.iter().enumerate().any(|(at, end)| end.seems_up || self.lines.lines[at].is_up) {
+            self.sender.restart();
+            self.receiver.restart();
+        }
         self.ends[line] = Ends::UP;
         self.lines.lines[line].bring_up(at);
         self.receiver.set_up(at, line, true);
@@ -79,14 +85,21 @@ impl<D: Payload> EmulatedBundle<D> {
         }
     }
 
-    /// The sender learns that a line is down, and loses or requeues its fragments.
+    /// The sender learns that a line is down, and sends again what it does not know to have been sent or to have arrived.
     fn hang_up(&mut self, line: usize) {
         self.ends[line].noticed[0] = Time::NEVER;
         if !self.lines.lines[line].is_up {
             return;
         }
-        let lost: Vec<_> = self.lines.lines[line].take_down().map(|sent| sent.fragment).collect();
-        self.sender.line_down(self.now, line, lost, &mut self.lines);
+        let sent = self.lines.lines[line].sent(self.now);
+        let not_arrived: Vec<_> = self.lines.lines[line].take_down().map(|sent| sent.fragment.payload).collect();
+        if self.confirmation == Some(Confirmation::Sent) {
+            (0..sent).for_each(|_| self.sender.on_sent(line));
+        }
+        self.sender.line_down(self.now, line, &mut self.lines);
+        for piece in &not_arrived {
+            self.sender.note_loss(piece, Outcome::Cut);
+        }
     }
 
     /// The receiver learns that a line is down, and no longer waits for it.

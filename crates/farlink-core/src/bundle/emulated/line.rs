@@ -8,6 +8,7 @@ use super::super::fragment::Fragment;
 use super::super::line_config::LineConfig;
 use super::super::linux::Tty;
 use super::super::piece::Piece;
+use super::acks::Acks;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{BitRate, Count};
@@ -21,6 +22,8 @@ pub(super) struct Sent<D> {
     begin: Time,
     /// When its last bit leaves the modem.
     end: Time,
+    /// When its last bit has left the serial port, if the modem has room.
+    serial_end: Time,
     /// When it arrives at the far host.
     pub(super) arrival: Time,
     /// Whether the line's ARQ gave it up.
@@ -37,6 +40,10 @@ pub(super) struct Line<D> {
     qualities: Vec<Quality>,
     most_fragments: usize,
     most_bytes: u64,
+    /// What the modem holds of its own; the near end counts it as sent.
+    modem_bytes: u64,
+    /// The acknowledgements of the peer, if it acknowledges.
+    acks: Option<Acks>,
     /// The serial port as Linux fills it, instead of the limits `most_fragments` and `most_bytes`.
     tty: Option<Tty>,
     /// Bytes of the fragments that have arrived since the line was connected.
@@ -63,6 +70,8 @@ impl<D> Line<D> {
             qualities: line.arq.as_ref().map_or_else(Vec::new, LinkArq::qualities),
             most_fragments: line_packets,
             most_bytes: room(line.modem_bytes).map_or(u64::MAX, |modem| modem + room(line.serial_bytes).unwrap_or(0)),
+            modem_bytes: room(line.modem_bytes).unwrap_or(0),
+            acks: None,
             tty: None,
             arrived_bytes: 0,
             is_up: true,
@@ -77,6 +86,12 @@ impl<D> Line<D> {
     /// A line behind a serial port as Linux fills it.
     pub(super) fn with_tty(mut self, bytes: u64) -> Self {
         self.tty = Some(Tty::new(bytes));
+        self
+    }
+
+    /// A line whose peer acknowledges what arrives, over the way back of this line.
+    pub(super) fn with_acks(mut self, line: &LineConfig) -> Self {
+        self.acks = Some(Acks::new(line));
         self
     }
 
@@ -202,8 +217,12 @@ impl<D> Line<D> {
             }
         };
         self.free_at = (begin + airtime(spent, ps_per_byte)).max(self.serial_free_at);
-        let arrival = self.free_at + self.delay + serial;
-        self.sent.push_back(Sent { fragment, bytes, begin, end: self.free_at, arrival, is_lost: !is_whole });
+        let (end, serial_end) = (self.free_at, self.serial_free_at);
+        let arrival = end + self.delay + serial;
+        if let Some(acks) = &mut self.acks {
+            acks.expect(fragment.number, end, arrival);
+        }
+        self.sent.push_back(Sent { fragment, bytes, begin, end, serial_end, arrival, is_lost: !is_whole });
     }
 
     /// The next fragment that has arrived by `now`.
@@ -213,7 +232,40 @@ impl<D> Line<D> {
         }
         let sent = self.sent.pop_front()?;
         self.arrived_bytes += u64::from(sent.bytes);
+        if let Some(acks) = self.acks.as_mut().filter(|_| !sent.is_lost) {
+            acks.send(sent.arrival, sent.fragment.number);
+        }
         Some(sent)
+    }
+
+    /// The acknowledgements of the peer, if it acknowledges.
+    pub(super) fn acks(&mut self) -> Option<&mut Acks> {
+        self.acks.as_mut()
+    }
+
+    /// When an acknowledgement arrives or is overdue.
+    pub(super) fn next_ack(&self) -> Time {
+        self.acks.as_ref().map_or(Time::NEVER, Acks::next)
+    }
+
+    /// How many of the fragments that have not arrived have left the near end, as far as that knows: those that have left the
+    /// modem, and those in the room that the modem has of its own.
+    pub(super) fn sent(&self, now: Time) -> usize {
+        let departed = self.departed(now);
+        if self.modem_bytes == 0 {
+            return departed;
+        }
+        let part = self.sent.get(departed).filter(|sent| sent.begin < now).map_or(0, |sent| {
+            let share = now.since(sent.begin).as_secs_f64() / sent.end.since(sent.begin).as_secs_f64();
+            (f64::from(sent.bytes) * share) as u64
+        });
+        let mut room = self.modem_bytes + part;
+        let in_modem = self.sent.range(departed..).take_while(|sent| {
+            let fits = sent.serial_end <= now && u64::from(sent.bytes) <= room;
+            room -= if fits { u64::from(sent.bytes) } else { 0 };
+            fits
+        });
+        departed + in_modem.count()
     }
 
     pub(super) fn is_silent(&self) -> bool {
@@ -223,6 +275,7 @@ impl<D> Line<D> {
     /// The call drops, but the sender does not notice yet.
     pub(super) fn fall_silent(&mut self) {
         self.is_silent = true;
+        self.acks.iter_mut().for_each(Acks::lose);
     }
 
     /// The sender notices that the call has dropped. Returns the fragments that had not arrived; they are lost.
@@ -231,6 +284,7 @@ impl<D> Line<D> {
         self.is_silent = false;
         self.arrived_bytes = 0;
         self.tty.iter_mut().for_each(Tty::clear);
+        self.acks.iter_mut().for_each(Acks::clear);
         self.sent.drain(..)
     }
 
@@ -241,8 +295,8 @@ impl<D> Line<D> {
         self.serial_free_at = now;
     }
 
-    /// Whether no fragment is in flight.
+    /// Whether no fragment is in flight, and no acknowledgement is awaited.
     pub(super) fn is_empty(&self) -> bool {
-        self.sent.is_empty()
+        self.sent.is_empty() && self.acks.as_ref().is_none_or(Acks::is_empty)
     }
 }

@@ -1,12 +1,13 @@
 //! A bundle in one direction in virtual time: its sender, emulated lines with their calls, and the receiver.
 
+mod acks;
 mod availability;
 mod ends;
 mod line;
 mod lines;
 
 use super::calls::Calls;
-use super::config::{BundleConfig, OnDrop, Peer, ReceiverRule};
+use super::config::{BundleConfig, Confirmation, Header, ReceiverRule};
 use super::dialler::Change;
 use super::line_config::LineConfig;
 use super::linux;
@@ -39,6 +40,10 @@ pub struct EmulatedBundle<D> {
     /// For each line, when each end notices that its call dropped.
     ends: Vec<Ends>,
     is_reverse: bool,
+    /// What tells the sender that it need not send a fragment again.
+    confirmation: Option<Confirmation>,
+    /// Whether a bundle ends with its last line, and the next one begins anew.
+    restarts: bool,
     changes: Vec<Change>,
     availability: Availability,
     /// The time up to which all events were handled.
@@ -61,6 +66,8 @@ impl<D: Payload> EmulatedBundle<D> {
         let line_packets = config.line_packets.whole() as usize;
         let most_bytes = config.mrru_bytes.whole() as usize;
         let most_held = config.reorder_fragments.whole() as usize;
+        let confirmation = config.confirmation();
+        let is_acknowledged = confirmation == Some(Confirmation::Acknowledged);
         let receiver = match (config.receiver_rule(), config.patience(lines)) {
             (ReceiverRule::Linux, _) => {
                 Receiver::Linux(linux::Receiver::new(numbering, lines.len(), most_bytes, most_held))
@@ -71,19 +78,24 @@ impl<D: Payload> EmulatedBundle<D> {
                     None => receiver,
                     Some(patience) => receiver.with_patience(patience),
                 };
-                let is_resent = config.what_on_drop() == OnDrop::Requeue && config.peer == Peer::Farlink;
-                Receiver::Rfc1990(if is_resent { receiver.with_resending() } else { receiver })
+                Receiver::Rfc1990(if is_acknowledged { receiver.with_resending() } else { receiver })
             }
         };
-        let start = |line: &LineConfig| match config.scheduler {
-            Scheduler::Linux => Line::new(line, line_packets, rng.detach()).with_tty(config.tty_bytes().whole()),
-            _ => Line::new(line, line_packets, rng.detach()),
+        let start = |line: &LineConfig| {
+            let emulated = Line::new(line, line_packets, rng.detach());
+            match config.scheduler {
+                Scheduler::Linux => emulated.with_tty(config.tty_bytes().whole()),
+                _ if is_acknowledged => emulated.with_acks(line),
+                _ => emulated,
+            }
         };
         let mut bundle = EmulatedBundle {
             sender: Sender::new(config, lines, limit),
             lines: EmulatedLines { lines: lines.iter().map(start).collect(), calls },
             ends: vec![Ends::UP; lines.len()],
             is_reverse: false,
+            confirmation,
+            restarts: config.header != Header::None && !is_acknowledged,
             changes: Vec::new(),
             availability: Availability::default(),
             now: Time::ZERO,
@@ -130,7 +142,7 @@ impl<D: Payload> EmulatedBundle<D> {
 
     fn next_event(&self) -> Time {
         let EmulatedLines { lines, calls } = &self.lines;
-        let mut next = lines.iter().map(Line::next_arrival).min().unwrap_or(Time::NEVER);
+        let mut next = lines.iter().map(|line| line.next_arrival().min(line.next_ack())).min().unwrap_or(Time::NEVER);
         if self.sender.is_linux() {
             next = lines.iter().map(Line::next_wake).fold(next, Time::min);
         } else if self.sender.is_waiting() {
@@ -152,6 +164,7 @@ impl<D: Payload> EmulatedBundle<D> {
             }
             self.now = self.now.max(next);
             self.receive();
+            self.take_acks();
             self.follow_calls();
             self.notice();
             self.receiver.on_timeout(self.now);
@@ -194,14 +207,16 @@ impl<D: Payload> EmulatedBundle<D> {
 
     /// Hands all fragments that have arrived to the receiver.
     fn receive(&mut self) {
-        let known = self.sender.begin_losses();
         for index in 0..self.ends.len() {
             while let Some(sent) = self.lines.lines[index].pop_arrived(self.now) {
-                if sent.is_lost {
-                    self.sender.lose_fragment(sent.fragment, Outcome::Lost);
-                    continue;
+                if self.confirmation == Some(Confirmation::Sent) {
+                    self.sender.on_sent(index);
                 }
                 let fragment = sent.fragment;
+                if sent.is_lost {
+                    self.sender.note_loss(&fragment.payload, Outcome::Lost);
+                    continue;
+                }
                 self.sender.note_arrival(&fragment.payload);
                 if self.sender.has_numbers() {
                     self.receiver.on_fragment(self.now, index, fragment);
@@ -213,7 +228,19 @@ impl<D: Payload> EmulatedBundle<D> {
                 }
             }
         }
-        self.sender.end_losses(self.now, known, &mut self.lines);
+    }
+
+    /// Tells the sender which acknowledgements have arrived, and which are overdue.
+    fn take_acks(&mut self) {
+        for (index, line) in self.lines.lines.iter_mut().enumerate() {
+            let Some(acks) = line.acks() else { continue };
+            while let Some(number) = acks.pop(self.now) {
+                self.sender.on_ack(index, number);
+            }
+            while acks.is_overdue(self.now) {
+                self.sender.on_overdue_ack(index);
+            }
+        }
     }
 
     /// Takes complete packets from the receiver and ends those that will never be complete.

@@ -24,6 +24,8 @@ pub struct Receiver<D> {
     passed: i64,
     /// Fragments that wait, in the order of their numbers. Two may have the same one, after short numbers came round.
     held: VecDeque<Held<D>>,
+    /// Packets that came without a multilink header.
+    outside: VecDeque<D>,
     most_held: usize,
     most_bytes: usize,
     /// One more than the highest number that arrived.
@@ -52,6 +54,7 @@ impl<D: Payload> Receiver<D> {
             next: 0,
             passed: NOTHING,
             held: VecDeque::new(),
+            outside: VecDeque::new(),
             most_held,
             most_bytes,
             highest: 0,
@@ -82,8 +85,22 @@ impl<D: Payload> Receiver<D> {
         self.attached[line] = is_up.then_some(NOTHING);
     }
 
-    /// A fragment arrived over a line.
+    /// The bundle begins anew, with the number 0, since all lines were detached. What was held is dropped.
+    pub fn restart(&mut self) {
+        self.counts.useless += self.held.len() as u64;
+        let expected = (self.highest - self.next).max(0) as u64;
+        self.counts.missing += expected.saturating_sub(self.held.len() as u64);
+        self.held.clear();
+        (self.next, self.passed, self.highest) = (0, NOTHING, 0);
+        self.attached.iter_mut().flatten().for_each(|last| *last = NOTHING);
+    }
+
+    /// A fragment arrived over a line. One without content is thrown away before its number is read.
     pub fn on_fragment(&mut self, line: usize, fragment: Fragment<D>) {
+        if fragment.payload.is_empty() {
+            self.counts.useless += 1;
+            return;
+        }
         let expected = (self.passed + 1) as u64;
         let Some(count) = self.numbering.count_near(expected, fragment.number).map(|count| count as i64) else {
             self.counts.late += 1;
@@ -113,9 +130,20 @@ impl<D: Payload> Receiver<D> {
         self.counts.most_held = self.counts.most_held.max(self.held.len());
     }
 
+    /// A whole packet arrived over a line without a multilink header (`ppp_receive_nonmp_frame`). It is delivered at once.
+    pub fn on_packet(&mut self, packet: D) {
+        self.outside.push_back(packet);
+    }
+
     /// Appends the pieces of the next packet to `pieces`, in order, and returns whether there was one. Call it after every
     /// fragment until it returns `false`.
     pub fn next_packet(&mut self, pieces: &mut Vec<D>) -> bool {
+        if let Some(packet) = self.outside.pop_front() {
+            self.counts.packets += 1;
+            self.counts.outside += 1;
+            pieces.push(packet);
+            return true;
+        }
         let mut number = self.next;
         let (mut head, mut at, mut bytes, mut is_lost) = (0, 0, 0, false);
         while let Some(fragment) = self.held.get(at) {

@@ -1,12 +1,12 @@
 //! Distribution of packets to lines, whole or in fragments.
 
 use super::super::config::Cut;
-use super::super::fragment::Fragment;
 use super::super::lines::Lines;
 use super::super::linux;
 use super::super::piece::Piece;
 use super::super::schedule::{Candidate, Scheduler};
 use super::super::shares;
+use super::again::Unconfirmed;
 use super::{Numbered, Outcome, Sender};
 use crate::payload::Payload;
 use crate::time::Time;
@@ -17,13 +17,15 @@ const PROTOCOL_BYTES: u32 = 1;
 impl<D: Payload> Sender<D> {
     /// Gives waiting packets to lines as long as they have room.
     pub fn dispatch(&mut self, now: Time, lines: &mut impl Lines<D>) {
-        while let Some(fragment) = self.to_resend.front().cloned() {
-            let bytes = fragment.payload.bytes();
-            if self.alive(&fragment.payload).is_some() && !self.resend(now, fragment, lines) {
+        while let Some(sent) = self.to_resend.front().cloned() {
+            let piece = sent.fragment.payload.clone();
+            if self.is_too_old(sent.count) {
+                self.give_up(&piece);
+            } else if !self.resend(now, sent, lines) {
                 return;
             }
             self.to_resend.pop_front();
-            self.queue_bytes -= u64::from(bytes);
+            self.queue_bytes -= u64::from(piece.bytes());
         }
         while let Some(&slot) = self.queue.front() {
             if !self.dispatch_now(now, slot, lines) {
@@ -66,29 +68,33 @@ impl<D: Payload> Sender<D> {
     fn give_whole(&mut self, now: Time, mut piece: Piece<D>, lines: &mut impl Lines<D>) -> bool {
         let on_line = self.line_bytes(piece.bytes(), true);
         let Some(first) = self.choose(now, on_line, lines) else { return false };
-        let fragment = self.splitter.cut(&mut piece, usize::MAX, true);
-        self.give(now, fragment, first, on_line, lines);
+        let sent = self.cut_off(&mut piece, usize::MAX, true);
+        self.give(now, &sent, first, on_line, lines);
         true
     }
 
+    /// Cuts the next fragment off a packet.
+    fn cut_off(&mut self, piece: &mut Piece<D>, bytes: usize, is_beginning: bool) -> Unconfirmed<D> {
+        let count = self.splitter.count();
+        Unconfirmed { count, fragment: self.splitter.cut(piece, bytes, is_beginning) }
+    }
+
     /// Sends a fragment again under its old number.
-    fn resend(&mut self, now: Time, fragment: Fragment<Piece<D>>, lines: &mut impl Lines<D>) -> bool {
-        let on_line = self.line_bytes(fragment.payload.bytes(), fragment.is_beginning);
+    fn resend(&mut self, now: Time, sent: Unconfirmed<D>, lines: &mut impl Lines<D>) -> bool {
+        let on_line = self.line_bytes(sent.fragment.payload.bytes(), sent.fragment.is_beginning);
         let Some(first) = self.choose(now, on_line, lines) else { return false };
-        self.give(now, fragment, first, on_line, lines);
+        self.takes_again(&sent.fragment.payload);
+        self.give(now, &sent, first, on_line, lines);
         true
     }
 
     /// Gives a fragment to the line `first`, or, with [`Scheduler::Redundant`], to all lines from `first` on that have room.
-    fn give(&mut self, now: Time, fragment: Fragment<Piece<D>>, first: usize, on_line: u32, lines: &mut impl Lines<D>) {
-        let slot = fragment.payload.packet as usize;
+    fn give(&mut self, now: Time, sent: &Unconfirmed<D>, first: usize, on_line: u32, lines: &mut impl Lines<D>) {
         self.turn = (first + 1) % lines.count();
         let last = if self.scheduler == Scheduler::Redundant { lines.count() } else { first + 1 };
         for line in first..last {
             if lines.has_room(line, now, on_line) {
-                lines.take(line, now, fragment.clone(), on_line);
-                self.packets[slot].on_lines += 1;
-                self.counts.fragments += 1;
+                self.put(now, line, sent.clone(), on_line, lines);
             }
         }
     }
@@ -139,15 +145,13 @@ impl<D: Payload> Sender<D> {
             Scheduler::RoundRobin => self.turn,
             _ => 0,
         };
-        let (slot, count) = (piece.packet as usize, lines.count());
+        let count = lines.count();
         let mut is_beginning = true;
         for index in (first..count).chain(0..first) {
             let Some(bytes) = shares.get(index).copied().filter(|&bytes| bytes > 0) else { continue };
             let on_line = self.line_bytes(bytes, is_beginning);
-            let fragment = self.splitter.cut(&mut piece, bytes as usize, is_beginning);
-            lines.take(index, now, fragment, on_line);
-            self.packets[slot].on_lines += 1;
-            self.counts.fragments += 1;
+            let sent = self.cut_off(&mut piece, bytes as usize, is_beginning);
+            self.put(now, index, sent, on_line, lines);
             self.turn = (index + 1) % count;
             is_beginning = false;
         }
@@ -170,10 +174,8 @@ impl<D: Payload> Sender<D> {
         let is_cut = linux.sender.cut(piece.bytes() + PROTOCOL_BYTES, channel, &mut fragments);
         for (at, &(line, bytes)) in fragments.iter().enumerate() {
             let own = if at == 0 { bytes - PROTOCOL_BYTES } else { bytes };
-            let fragment = self.splitter.cut(&mut piece, own as usize, at == 0);
-            lines.take(line, now, fragment, self.framing.line_bytes(own, at == 0));
-            self.packets[slot as usize].on_lines += 1;
-            self.counts.fragments += 1;
+            let sent = self.cut_off(&mut piece, own as usize, at == 0);
+            self.put(now, line, sent, self.framing.line_bytes(own, at == 0), lines);
         }
         self.linux.iter_mut().for_each(|linux| linux.fragments = std::mem::take(&mut fragments));
         is_cut

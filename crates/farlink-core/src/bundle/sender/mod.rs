@@ -1,21 +1,23 @@
-//! The sender of a bundle: queues packets, assigns them to lines, and tracks those that are not known to have arrived.
+//! The sender of a bundle: queues packets, assigns them to lines, and sends again what a line has not carried, as far as it knows.
 
+mod again;
 mod dispatch;
+mod outcomes;
 
 use std::collections::VecDeque;
 
-use super::config::{BundleConfig, Cut, Header, OnDrop, Peer};
-use super::fragment::{Fragment, Splitter};
+use super::config::{BundleConfig, Confirmation, Cut, Header, Peer};
+use super::fragment::Splitter;
 use super::framing::Framing;
 use super::line_config::LineConfig;
 use super::lines::Lines;
 use super::linux;
-use super::piece::Piece;
 use super::schedule::Scheduler;
 use super::shares;
 use crate::link::QueueLimit;
 use crate::payload::Payload;
 use crate::time::Time;
+use again::Unconfirmed;
 
 /// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +46,12 @@ pub struct Counts {
 /// The sender of a bundle.
 ///
 /// A driver gives it packets with [`send`](Sender::send), calls [`dispatch`](Sender::dispatch) whenever a line may have
-/// room again, and reports when lines come up and go down. It takes the outcomes of packets with
-/// [`poll`](Sender::poll).
+/// room again, and reports when lines come up and go down. If what a line has not carried is to be sent again, the driver also
+/// reports what is confirmed: by acknowledgements ([`on_ack`](Sender::on_ack), [`on_overdue_ack`](Sender::on_overdue_ack)), or as
+/// sent ([`on_sent`](Sender::on_sent)). Nothing else decides what is sent again.
+///
+/// A driver that runs the receiver too, as in a simulation, reports what truly becomes of packets
+/// ([`note_settled`](Sender::note_settled) and others), and takes their outcomes with [`poll`](Sender::poll).
 #[derive(Debug)]
 pub struct Sender<D> {
     limit: QueueLimit,
@@ -56,18 +62,19 @@ pub struct Sender<D> {
     /// Packets in the order in which they were numbered, until the receiver has delivered or given up all their
     /// fragments.
     numbered: VecDeque<Numbered>,
-    /// Packets to be sent again under new numbers.
-    to_renumber: Vec<u32>,
+    /// For each line, what it was given.
+    given: Vec<Given<D>>,
     /// Fragments to be sent again under their old numbers, in order.
-    to_resend: VecDeque<Fragment<Piece<D>>>,
+    to_resend: VecDeque<Unconfirmed<D>>,
 
     scheduler: Scheduler,
     /// The line after the one that was chosen last.
     turn: usize,
     cut: Cut,
     has_numbers: bool,
-    requeues: bool,
-    peer: Peer,
+    confirmation: Option<Confirmation>,
+    /// Whether the receiver ignores empty fragments.
+    ignores_empty: bool,
     least_fragment: u32,
     framing: Framing,
     splitter: Splitter,
@@ -85,9 +92,28 @@ struct Packet<D> {
     payload: D,
     /// Generation of the slot: how many packets were in it before.
     generation: u32,
+    /// Whether the packet has no outcome yet.
     is_alive: bool,
-    /// Number of the packet's fragments, or copies, on lines.
+    /// Number of the packet's fragments, or copies, that are truly on lines.
     on_lines: u32,
+    /// Whether any of them has arrived.
+    has_arrived: bool,
+    /// Number of them that are not confirmed.
+    unconfirmed: u32,
+    /// Whether any of them is confirmed.
+    is_confirmed: bool,
+    /// The outcome that the packet has unless it is sent again, because the receiver will never complete it.
+    doom: Option<Outcome>,
+    /// Whether its outcome was taken. The slot is free once nothing is unconfirmed.
+    is_polled: bool,
+}
+
+/// What a line was given since it is up.
+#[derive(Clone, Debug)]
+struct Given<D> {
+    is_any: bool,
+    /// The fragments that are not confirmed, in order.
+    unconfirmed: VecDeque<Unconfirmed<D>>,
 }
 
 /// A packet whose fragments were numbered.
@@ -130,14 +156,14 @@ impl<D: Payload> Sender<D> {
             packets: Vec::new(),
             free: Vec::new(),
             numbered: VecDeque::new(),
-            to_renumber: Vec::new(),
+            given: vec![Given::default(); lines.len()],
             to_resend: VecDeque::new(),
             scheduler: config.scheduler,
             turn: 0,
             cut: config.packets,
             has_numbers: config.header != Header::None,
-            requeues: config.what_on_drop() == OnDrop::Requeue,
-            peer: config.peer,
+            confirmation: config.confirmation(),
+            ignores_empty: config.peer == Peer::Linux,
             least_fragment: u32::try_from(config.min_fragment_bytes.whole()).unwrap_or(u32::MAX),
             framing,
             splitter: Splitter::new(framing.numbering),
@@ -157,7 +183,7 @@ impl<D: Payload> Sender<D> {
         });
         let bytes = payload.len() as u64;
         let packet = &mut self.packets[slot as usize];
-        *packet = Packet { payload, is_alive: true, on_lines: 0, generation: packet.generation };
+        *packet = Packet { payload, is_alive: true, generation: packet.generation, ..Packet::default() };
         let is_sent = !self.is_waiting() && self.dispatch_now(now, slot, lines);
         if !is_sent {
             if !self.has_room(bytes) {
@@ -194,19 +220,6 @@ impl<D: Payload> Sender<D> {
         self.linux.is_some()
     }
 
-    /// The next outcome: the slot of a packet and what happened to it. The slot is free afterwards.
-    pub fn poll(&mut self) -> Option<(u32, Outcome)> {
-        let (slot, outcome) = self.outcomes.pop_front()?;
-        self.packets[slot as usize].payload = D::default();
-        self.free.push(slot);
-        Some((slot, outcome))
-    }
-
-    /// Whether [`poll`](Sender::poll) will return an outcome.
-    pub fn has_outcomes(&self) -> bool {
-        !self.outcomes.is_empty()
-    }
-
     /// Counts of packets and fragments so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -215,24 +228,18 @@ impl<D: Payload> Sender<D> {
     /// A line is up again.
     pub fn line_up(&mut self, now: Time, line: usize, lines: &mut impl Lines<D>) {
         self.linux.iter_mut().for_each(|linux| linux.sender.attach(line));
-        if self.requeues && self.has_numbers && !self.keeps_numbers() {
-            self.send_empty(now, line..line + 1, lines);
+        if self.gives_new_numbers() {
+            self.push_numbers(now, line..line + 1, lines);
         }
     }
 
-    /// A line is down, and these of its fragments are not known to have arrived: they are lost or sent again.
-    pub fn line_down(
-        &mut self,
-        now: Time,
-        line: usize,
-        unconfirmed: impl IntoIterator<Item = Fragment<Piece<D>>>,
-        lines: &mut impl Lines<D>,
-    ) {
-        let known = self.begin_losses();
-        for fragment in unconfirmed {
-            self.lose_fragment(fragment, Outcome::Cut);
+    /// A line is down: what it was given and is not confirmed is sent again, or lost.
+    pub fn line_down(&mut self, now: Time, line: usize, lines: &mut impl Lines<D>) {
+        let Given { is_any, unconfirmed } = std::mem::take(&mut self.given[line]);
+        self.send_again(unconfirmed);
+        if is_any && self.gives_new_numbers() {
+            self.push_numbers(now, 0..lines.count(), lines);
         }
-        self.end_losses(now, known, lines);
         self.detach(line);
     }
 
@@ -241,119 +248,28 @@ impl<D: Payload> Sender<D> {
         self.linux.iter_mut().for_each(|linux| linux.sender.detach(line));
     }
 
-    /// A piece is known to have arrived.
-    pub fn note_arrival(&mut self, piece: &Piece<D>) {
-        if let Some(packet) = self.alive(piece) {
-            packet.on_lines -= 1;
-        }
-    }
-
-    /// The packet of a bundle without sequence numbers has arrived.
-    pub fn note_delivery(&mut self, piece: &Piece<D>) {
-        if self.alive(piece).is_some() {
-            self.end(piece.packet, Outcome::Delivered);
-        }
-    }
-
-    /// The receiver has delivered or given up all fragments before the count `settled`, and delivered the packet of a
-    /// piece with the last of them, if there is one. Only a driver that also runs the receiver knows this.
-    pub fn note_settled(&mut self, settled: u64, delivered: Option<&Piece<D>>) {
-        let complete = delivered.map(|piece| (piece.packet, piece.generation));
-        while let Some(&Numbered { slot, generation, .. }) = self.numbered.front().filter(|front| front.end <= settled)
-        {
-            self.numbered.pop_front();
-            let packet = &self.packets[slot as usize];
-            if packet.is_alive && packet.generation == generation {
-                let is_complete = complete == Some((slot, generation));
-                self.end(slot, if is_complete { Outcome::Delivered } else { Outcome::Lost });
-            }
-        }
-    }
-
-    /// Losses follow: [`lose_fragment`](Sender::lose_fragment) for each, then [`end_losses`](Sender::end_losses).
-    pub(super) fn begin_losses(&self) -> usize {
-        self.to_resend.len()
-    }
-
-    fn alive(&mut self, piece: &Piece<D>) -> Option<&mut Packet<D>> {
-        self.packets
-            .get_mut(piece.packet as usize)
-            .filter(|packet| packet.is_alive && packet.generation == piece.generation)
-    }
-
-    fn end(&mut self, slot: u32, outcome: Outcome) {
-        let packet = &mut self.packets[slot as usize];
-        packet.is_alive = false;
-        packet.generation = packet.generation.wrapping_add(1);
-        self.outcomes.push_back((slot, outcome));
-    }
-
-    /// Frees the slot of a packet that the queue had no room for.
-    fn release(&mut self, slot: u32) {
-        self.packets[slot as usize].is_alive = false;
-        self.free.push(slot);
-    }
-
-    /// Handles the loss of a fragment. Unless it is sent again, its packet ends with `outcome`.
-    pub(super) fn lose_fragment(&mut self, fragment: Fragment<Piece<D>>, outcome: Outcome) {
-        let (is_copied, requeues) = (self.scheduler == Scheduler::Redundant, self.requeues);
-        let keeps_numbers = self.keeps_numbers();
-        let slot = fragment.payload.packet;
-        let Some(packet) = self.alive(&fragment.payload) else { return };
-        packet.on_lines -= 1;
-        if is_copied && packet.on_lines > 0 {
-            return; // another copy is in flight
-        }
-        if !requeues {
-            self.end(slot, outcome);
-        } else if keeps_numbers {
-            self.to_resend.push_back(fragment);
-        } else {
-            packet.generation = packet.generation.wrapping_add(1);
-            packet.on_lines = 0;
-            self.to_renumber.push(slot);
+    /// The bundle begins anew, as PPP's does when a line is connected after all were down: numbers begin at 0, and packets that the
+    /// receiver has not delivered are lost. Those in the queue stay there.
+    pub fn restart(&mut self) {
+        self.lose_numbered();
+        self.splitter = Splitter::new(self.framing.numbering);
+        if let Some(linux) = &mut self.linux {
+            linux.sender = linux::Sender::new(self.framing.numbering.header_bytes());
         }
     }
 
     fn keeps_numbers(&self) -> bool {
-        self.has_numbers && self.peer == Peer::Farlink
+        self.confirmation == Some(Confirmation::Acknowledged)
     }
 
-    /// Puts lost packets and fragments in front of the queue, in their order. `known` fragments were there to be sent
-    /// again before.
-    pub(super) fn end_losses(&mut self, now: Time, known: usize, lines: &mut impl Lines<D>) {
-        if self.to_resend.len() > known {
-            let (numbering, sent) = (self.framing.numbering, self.splitter.count());
-            for fragment in self.to_resend.range(known..) {
-                self.queue_bytes += u64::from(fragment.payload.bytes());
-            }
-            let resent = self.to_resend.make_contiguous();
-            resent[known..].sort_by_key(|fragment| fragment.payload.packet);
-            let packets = resent[known..].chunk_by(|a, b| a.payload.packet == b.payload.packet).count();
-            self.counts.requeued += packets as u64;
-            resent.sort_by_key(|fragment| numbering.count_near(sent, fragment.number));
-        }
-        let must_tell = self.has_numbers && !self.to_renumber.is_empty();
-        while let Some(slot) = self.to_renumber.pop() {
-            self.queue.push_front(slot);
-            self.queue_bytes += u64::from(self.packets[slot as usize].bytes());
-            self.counts.requeued += 1;
-        }
-        if must_tell {
-            self.send_empty(now, 0..lines.count(), lines);
-        }
+    fn gives_new_numbers(&self) -> bool {
+        self.has_numbers && self.confirmation == Some(Confirmation::Sent)
     }
+}
 
-    /// Sends empty fragments, so that the receiver learns at once that lower numbers will never arrive (RFC 1990,
-    /// section 4.1).
-    fn send_empty(&mut self, now: Time, which: std::ops::Range<usize>, lines: &mut impl Lines<D>) {
-        let on_line = self.framing.line_bytes(0, true);
-        for line in which {
-            if lines.is_up(line) {
-                let mut nothing = Piece { packet: u32::MAX, ..Piece::default() };
-                lines.take(line, now, self.splitter.cut(&mut nothing, 0, true), on_line);
-            }
-        }
+impl<D> Default for Given<D> {
+    fn default() -> Self {
+        Given { is_any: false, unconfirmed: VecDeque::new() }
     }
 }
 

@@ -1,0 +1,184 @@
+//! The port of one line: opened, paced, opened again.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serial2_tokio::{FlowControl, SerialPort, Settings};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::config::Line;
+
+/// Where a line's bytes go.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// A serial port or a pseudo-terminal.
+    Tty {
+        /// Its path.
+        path: PathBuf,
+        /// Speed, bit/s.
+        baud: u32,
+        /// Whether RTS and CTS are used.
+        rts_cts: bool,
+        /// Whether DCD shows carrier.
+        dcd: bool,
+        /// Rate over the air, bytes a second.
+        bytes_per_s: f64,
+    },
+    /// A Unix socket.
+    Socket {
+        /// Its path.
+        path: PathBuf,
+        /// Rate over the air, bytes a second.
+        bytes_per_s: f64,
+    },
+}
+
+impl Place {
+    /// Of a line's description: what is a socket now is one.
+    pub fn of(line: &Line) -> Self {
+        use std::os::unix::fs::FileTypeExt;
+
+        let (path, bytes_per_s) = (line.port.clone(), line.rate_bps / 8.0);
+        if std::fs::metadata(&path).is_ok_and(|found| found.file_type().is_socket()) {
+            Place::Socket { path, bytes_per_s }
+        } else {
+            Place::Tty { path, baud: line.baud, rts_cts: line.rts_cts, dcd: line.dcd, bytes_per_s }
+        }
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        match self {
+            Place::Tty { bytes_per_s, .. } | Place::Socket { bytes_per_s, .. } => *bytes_per_s,
+        }
+    }
+
+    /// Bytes that are written at once: a twentieth of a second of the line.
+    pub(super) fn portion(&self) -> usize {
+        ((self.bytes_per_s() * PORTION.as_secs_f64()) as usize).clamp(4, 4096)
+    }
+}
+
+const PORTION: Duration = Duration::from_millis(50);
+/// From a port that cannot be opened, or was lost, to the next try.
+const REOPEN: Duration = Duration::from_millis(500);
+/// How often DCD is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a port tells the bundle.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// It has carrier, or no longer.
+    Carrier(bool),
+    /// Bytes came.
+    Bytes(Vec<u8>),
+    /// So many bytes have left.
+    Sent(usize),
+}
+
+/// Runs the port of a line until the bundle ends: `out` gives a portion, which is answered by `Sent` before the next.
+pub(super) async fn run(line: usize, place: Place, mut out: Receiver<Vec<u8>>, told: Sender<(usize, Said)>) {
+    let mut last_error = None;
+    loop {
+        match serve(line, &place, &mut out, &told).await {
+            Ok(()) => return,
+            // A port that stays away says so once.
+            Err(error) if last_error != Some(error.kind()) => {
+                tracing::info!(line, port = ?place, %error, "no carrier");
+                last_error = Some(error.kind());
+            }
+            Err(_) => {}
+        }
+        if told.send((line, Said::Carrier(false))).await.is_err() {
+            return;
+        }
+        sleep(REOPEN).await;
+    }
+}
+
+/// Serves a port while it has carrier; `Ok` when the bundle has ended.
+async fn serve(
+    line: usize,
+    place: &Place,
+    out: &mut Receiver<Vec<u8>>,
+    told: &Sender<(usize, Said)>,
+) -> io::Result<()> {
+    let pace = place.bytes_per_s();
+    match place {
+        Place::Tty { path, baud, rts_cts, dcd, .. } => {
+            let port = SerialPort::open(path, |mut settings: Settings| {
+                settings.set_raw();
+                settings.set_baud_rate(*baud)?;
+                settings.set_flow_control(if *rts_cts { FlowControl::RtsCts } else { FlowControl::None });
+                Ok(settings)
+            })?;
+            while *dcd && !port.read_cd()? {
+                sleep(LOOK).await;
+            }
+            let watched = port.try_clone()?;
+            let carrier = async {
+                while !*dcd || watched.read_cd()? {
+                    sleep(LOOK).await;
+                }
+                Err(io::Error::new(io::ErrorKind::ConnectionReset, "DCD fell"))
+            };
+            let (reader, writer) = tokio::io::split(port);
+            tokio::select! {
+                ended = carrier => ended,
+                ended = exchange(line, pace, reader, writer, out, told) => ended,
+            }
+        }
+        Place::Socket { path, .. } => {
+            let (reader, writer) = UnixStream::connect(path).await?.into_split();
+            exchange(line, pace, reader, writer, out, told).await
+        }
+    }
+}
+
+/// Moves bytes both ways, no faster than the line sends them. `Ok` when the bundle has ended.
+async fn exchange(
+    line: usize,
+    bytes_per_s: f64,
+    mut reader: impl AsyncRead + Unpin,
+    mut writer: impl AsyncWrite + Unpin,
+    out: &mut Receiver<Vec<u8>>,
+    told: &Sender<(usize, Said)>,
+) -> io::Result<()> {
+    // What was meant for the call that has ended: the bundle has heard of its end since.
+    while out.try_recv().is_ok() {}
+    if told.send((line, Said::Carrier(true))).await.is_err() {
+        return Ok(());
+    }
+    let reading = async {
+        let mut buffer = [0; 2048];
+        loop {
+            let count = reader.read(&mut buffer).await?;
+            if count == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "hung up"));
+            }
+            if told.send((line, Said::Bytes(buffer[..count].to_vec()))).await.is_err() {
+                return Ok(());
+            }
+        }
+    };
+    let writing = async {
+        let mut free_at = Instant::now();
+        while let Some(bytes) = out.recv().await {
+            writer.write_all(&bytes).await?;
+            // A line that was idle begins now; one that was busy goes on where the last portion ended.
+            free_at = free_at.max(Instant::now() - PORTION) + Duration::from_secs_f64(bytes.len() as f64 / bytes_per_s);
+            sleep_until(free_at).await;
+            if told.send((line, Said::Sent(bytes.len()))).await.is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        ended = reading => ended,
+        ended = writing => ended,
+    }
+}

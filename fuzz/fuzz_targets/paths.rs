@@ -1,0 +1,7 @@
+//! An end of a bundle of paths whose peer sends arbitrary packets.
+#![no_main]
+
+#[path = "../../crates/farlink-core/tests/paths/forged.rs"]
+mod forged;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| forged::forged_packets(bytes));
