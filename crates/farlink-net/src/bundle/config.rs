@@ -613,7 +613,7 @@ mod tests {
         let wrong = [
             ("[tun]", "[tunnel]", "tun"),
             ("keys =", "kyes =", "did you mean `keys`?"),
-            ("standby = true", "standby = 1", "line 18"),
+            ("standby = true", "standby = 1", "line 16: invalid type: integer `1`"),
             ("classes = [0, 1]", "classes = [8]", "path[1].classes: there is no class 8; give classes from 0 to 7"),
             ("bytes_a_day = 5e6", "bytes_a_day = -1", "path[1].bytes_a_day: -1 cannot be"),
             ("name = \"iridium\"", "name = \"starlink\"", "is there twice"),
