@@ -1,4 +1,4 @@
-"""Each numbered sentence of the specifications (AeroTP, sessions, gateways, bundles) is cited by code or a test, and nothing else is."""
+"""Each numbered sentence of a specification is cited by code or a test, and nothing else is."""
 
 from __future__ import annotations
 
