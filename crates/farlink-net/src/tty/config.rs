@@ -15,7 +15,6 @@ use serde::Deserialize;
 
 use super::TtyError;
 use super::capture::Capture;
-use super::port::Place;
 
 /// A bundle of lines to one peer.
 #[derive(Clone, Debug, Deserialize)]
@@ -197,9 +196,9 @@ impl TtyConfig {
         self.pcap.as_ref().map(create).transpose()
     }
 
-    /// What the lines are.
-    pub(super) fn places(&self) -> Vec<Place> {
-        self.lines.iter().map(Place::of).collect()
+    /// The lines.
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
     }
 
     /// The bundle of the core.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
 use super::capture::{Capture, Way};
-use super::port::{Said, run};
+use super::port::{Place, Said, run};
 use super::{TtyConfig, TtyError, Tun};
 use crate::io::{Clock, unix_us};
 use crate::seal::random::OsRandom;
@@ -48,7 +48,7 @@ impl Driver {
         let (tell, told) = channel(MOST_SAID);
         let mut tasks = JoinSet::new();
         let mut ports = Vec::new();
-        for (line, place) in config.places().into_iter().enumerate() {
+        for (line, place) in config.lines().iter().map(Place::of).enumerate() {
             let (out, taken) = channel(1);
             ports.push(PortState { out, portion: place.portion(), has_carrier: false, is_busy: false });
             tasks.spawn(run(line, place, taken, tell.clone()));
