@@ -184,8 +184,9 @@ mod tests {
         let mut left = Vec::new();
         outbox.sent(1000, |load| left.push(load));
         assert!(left.is_empty());
+        // Of seven bytes, three have left.
         taken(&mut outbox, 100);
-        outbox.sent(4, |load| left.push(load));
+        outbox.sent(3, |load| left.push(load));
         assert!(left.is_empty());
         outbox.sent(1, |load| left.push(load));
         assert_eq!(left, [Load::Data(1)]);
