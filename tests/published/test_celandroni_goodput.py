@@ -65,7 +65,7 @@ def test_every_connection_of_table_1_is_compared_with_its_own_interval():
 
 @pytest.mark.slow
 @pytest.mark.published("Celandroni, section IV")
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_dedicated_carrier_needs_3_db_less(monkeypatch, step):
     pytest.importorskip("pydantic")
     # Each C/N0 has decoders of its own to simulate: `make papers` and the nightly tests have all of them.
