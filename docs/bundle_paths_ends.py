@@ -34,6 +34,8 @@ def bulk_source(given: argparse.Namespace) -> None:
                 to.send(block)
             except TimeoutError:
                 continue
+            except ConnectionError:  # the sink's time was over first
+                break
 
 
 def bulk_sink(given: argparse.Namespace) -> None:

@@ -179,7 +179,7 @@ class World:
         during()
         for process in (sending, receiving):
             if process.wait(duration_s + 60) != 0:
-                raise RuntimeError(f"{self.said(source)}\n{self.said(sink)}\n{self.said('ship') if kind else ''}")
+                raise RuntimeError(f"{self.said(source)}\n{self.said(sink)}")
         found = re.search(r"^\[\[.*\]\]$", self.said(sink), re.MULTILINE)
         if found is None:
             raise RuntimeError(f"nothing arrived: {self.said(source)}\n{self.said(sink)}")
