@@ -8,6 +8,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod bundle;
+mod config_file;
 pub mod custody;
 pub mod emulate;
 pub mod files;
@@ -27,10 +28,10 @@ pub mod seal;
 mod settings;
 pub mod state;
 pub mod streams;
-mod toml_error;
 pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod tty;
 
+pub use config_file::ConfigFault;
 pub use io::{BindError, Connection, Endpoint, EndpointConfig};
 pub use settings::{Insecure, PathSettings};

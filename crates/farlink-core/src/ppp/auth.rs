@@ -45,25 +45,36 @@ pub enum Standing {
     Silent,
 }
 
-/// Timer of one side.
-#[derive(Clone, Copy, Debug)]
-struct Timer {
+/// How the proof of one side stands, and how long an answer is waited for.
+#[derive(Clone, Debug)]
+struct Progress {
+    standing: Standing,
     due: Option<Time>,
     left: u8,
     limits: Limits,
 }
 
-impl Timer {
+impl Progress {
     fn start(now: Time, limits: Limits) -> Self {
-        Timer { due: Some(now + limits.restart), left: limits.max_configure, limits }
+        Progress { standing: Standing::Open, due: Some(now + limits.restart), left: limits.max_configure, limits }
     }
 
-    /// Whether it is due; then how it goes on: again, or no more.
-    fn expired(&mut self, now: Time) -> Option<bool> {
-        self.due.filter(|due| *due <= now)?;
+    /// When [`repeats`](Self::repeats) is due.
+    fn poll_timeout(&self) -> Option<Time> {
+        self.due.filter(|_| self.standing == Standing::Open)
+    }
+
+    /// Whether it is time to send again; after the last time the other side is silent.
+    fn repeats(&mut self, now: Time) -> bool {
+        if self.poll_timeout().is_none_or(|due| now < due) {
+            return false;
+        }
         self.left = self.left.saturating_sub(1);
         self.due = (self.left > 0).then(|| now + self.limits.restart);
-        Some(self.left > 0)
+        if self.left == 0 {
+            self.standing = Standing::Silent;
+        }
+        self.left > 0
     }
 }
 
@@ -73,8 +84,7 @@ pub struct Verifier {
     proof: Proof,
     id: u8,
     challenge: [u8; CHALLENGE_BYTES],
-    standing: Standing,
-    timer: Timer,
+    progress: Progress,
 }
 
 impl Verifier {
@@ -87,8 +97,8 @@ impl Verifier {
         random: &mut dyn RandomSource,
         out: &mut Vec<(u16, ControlPacket)>,
     ) -> Self {
-        let timer = Timer::start(now, limits);
-        let mut started = Verifier { proof, id: 0, challenge: [0; CHALLENGE_BYTES], standing: Standing::Open, timer };
+        let progress = Progress::start(now, limits);
+        let mut started = Verifier { proof, id: 0, challenge: [0; CHALLENGE_BYTES], progress };
         let halves = [random.next_u64(), random.next_u64()].map(u64::to_be_bytes);
         started.challenge = halves.as_flattened().try_into().expect("two halves of 8 bytes");
         started.id = random.next_u64() as u8;
@@ -103,7 +113,7 @@ impl Verifier {
 
     /// How the peer's proof stands.
     pub fn standing(&self) -> &Standing {
-        &self.standing
+        &self.progress.standing
     }
 
     fn ask(&self, known: &Identities, out: &mut Vec<(u16, ControlPacket)>) {
@@ -117,17 +127,13 @@ impl Verifier {
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.timer.due.filter(|_| self.standing == Standing::Open)
+        self.progress.poll_timeout()
     }
 
     /// Asks again, or gives up.
     pub fn on_timeout(&mut self, now: Time, known: &Identities, out: &mut Vec<(u16, ControlPacket)>) {
-        if self.standing == Standing::Open {
-            match self.timer.expired(now) {
-                Some(true) => self.ask(known, out),
-                Some(false) => self.standing = Standing::Silent,
-                None => {}
-            }
+        if self.progress.repeats(now) {
+            self.ask(known, out);
         }
     }
 
@@ -154,10 +160,10 @@ impl Verifier {
         };
         let Some((name, is_good)) = checked else { return };
         // The first answer counts: a peer that has not got ours repeats its own, and nobody has more than one try on a line.
-        if self.standing == Standing::Open {
-            self.standing = if is_good { Standing::Proven(Some(name.to_vec())) } else { Standing::Failed };
+        if self.progress.standing == Standing::Open {
+            self.progress.standing = if is_good { Standing::Proven(Some(name.to_vec())) } else { Standing::Failed };
         }
-        let is_proven = matches!(self.standing, Standing::Proven(_)) && is_good;
+        let is_proven = matches!(self.progress.standing, Standing::Proven(_)) && is_good;
         let code = match (self.proof, is_proven) {
             (Proof::Pap, true) => pap::ACK,
             (Proof::Pap, false) => pap::NAK,
@@ -175,8 +181,7 @@ impl Verifier {
 pub struct Prover {
     proof: Proof,
     id: u8,
-    standing: Standing,
-    timer: Timer,
+    progress: Progress,
     /// The response that is repeated until it is answered.
     response: Option<ControlPacket>,
 }
@@ -190,15 +195,14 @@ impl Prover {
         known: &Identities,
         out: &mut Vec<(u16, ControlPacket)>,
     ) -> Self {
-        let timer = Timer::start(now, limits);
-        let started = Prover { proof, id: 1, standing: Standing::Open, timer, response: None };
+        let started = Prover { proof, id: 1, progress: Progress::start(now, limits), response: None };
         started.show(known, out);
         started
     }
 
     /// How our proof stands.
     pub fn standing(&self) -> &Standing {
-        &self.standing
+        &self.progress.standing
     }
 
     fn show(&self, known: &Identities, out: &mut Vec<(u16, ControlPacket)>) {
@@ -216,17 +220,13 @@ impl Prover {
 
     /// When [`on_timeout`](Self::on_timeout) is due.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.timer.due.filter(|_| self.standing == Standing::Open)
+        self.progress.poll_timeout()
     }
 
     /// Shows it again, or gives up.
     pub fn on_timeout(&mut self, now: Time, known: &Identities, out: &mut Vec<(u16, ControlPacket)>) {
-        if self.standing == Standing::Open {
-            match self.timer.expired(now) {
-                Some(true) => self.show(known, out),
-                Some(false) => self.standing = Standing::Silent,
-                None => {}
-            }
+        if self.progress.repeats(now) {
+            self.show(known, out);
         }
     }
 
@@ -262,8 +262,8 @@ impl Prover {
             }
             _ => return,
         };
-        if self.standing == Standing::Open || judgement == Standing::Failed {
-            self.standing = judgement;
+        if self.progress.standing == Standing::Open || judgement == Standing::Failed {
+            self.progress.standing = judgement;
         }
     }
 }

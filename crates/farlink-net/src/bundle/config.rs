@@ -8,6 +8,7 @@ use farlink_core::paths::{CLASSES, ClassRules, PathBundleConfig, PathRules, Poli
 use ipnet::IpNet;
 use serde::Deserialize;
 
+use crate::config_file;
 use crate::privileged::{DeviceName, LONGEST_MTU, SHORTEST_MTU};
 use crate::seal::{PresharedKey, PublicKey};
 use crate::state::StateFolder;
@@ -191,12 +192,7 @@ impl Config {
     /// # Errors
     /// Says what is wrong, where, and what to do.
     pub fn read(path: &Path) -> Result<Self, BundleError> {
-        let wrong = |what: String| BundleError::config(path, what, "give the path of a TOML file");
-        let unreadable = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
-        if path.metadata().map_err(unreadable)?.len() > MOST_BYTES {
-            return Err(wrong(format!("has more than {MOST_BYTES} bytes")));
-        }
-        Self::parse(path, &std::fs::read_to_string(path).map_err(unreadable)?)
+        Self::parse(path, &config_file::read(path, MOST_BYTES)?)
     }
 
     /// As [`read`](Self::read), with the text of the file.
@@ -204,11 +200,7 @@ impl Config {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(path: &Path, text: &str) -> Result<Self, BundleError> {
-        let raw: Raw = toml::from_str(text).map_err(|error| {
-            let (what, remedy) = crate::toml_error::in_words(text, &error);
-            let remedy = remedy.unwrap_or_else(|| "docs/guides/bundle-ship.md has an example with all keys".to_owned());
-            BundleError::config(path, what, remedy)
-        })?;
+        let raw: Raw = config_file::parse(path, text, "docs/guides/bundle-ship.md")?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let keys = match &raw.keys {
             Some(keys) => StateFolder::new(folder.join(keys)),

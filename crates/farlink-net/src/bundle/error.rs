@@ -1,8 +1,9 @@
 //! Why a bundle does not run.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::config_file::ConfigFault;
 use crate::privileged::PrivilegedError;
 use crate::state::StateError;
 
@@ -11,15 +12,8 @@ use crate::state::StateError;
 #[non_exhaustive]
 pub enum BundleError {
     /// The configuration is wrong.
-    #[error("{}: {what}; {remedy}", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-        /// What to do.
-        remedy: String,
-    },
+    #[error(transparent)]
+    Config(#[from] ConfigFault),
     /// A file of this host cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
@@ -44,7 +38,7 @@ pub enum BundleError {
 
 impl BundleError {
     pub(super) fn config(path: &Path, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        BundleError::Config { path: path.to_owned(), what: what.into(), remedy: remedy.into() }
+        BundleError::Config(ConfigFault::new(path, what, remedy))
     }
 
     /// What a process should exit with: 1 when something has ended, 2 when someone has to change something first.

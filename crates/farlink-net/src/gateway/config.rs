@@ -8,6 +8,7 @@ use std::time::Duration;
 use farlink_core::BitRate;
 use serde::Deserialize;
 
+use crate::config_file;
 use crate::seal::{PresharedKey, PublicKey};
 use crate::settings::{Insecure, PathSettings};
 use crate::state::StateFolder;
@@ -268,14 +269,7 @@ impl Config {
     /// # Errors
     /// Says what is wrong, where, and what to do.
     pub fn read(path: &Path) -> Result<Self, GatewayError> {
-        let wrong = |what: String, remedy: &str| GatewayError::config(path, what, remedy);
-        let unreadable =
-            |error: std::io::Error| wrong(format!("cannot be read: {error}"), "give the path of a TOML file");
-        if path.metadata().map_err(unreadable)?.len() > MOST_BYTES {
-            return Err(wrong(format!("has more than {MOST_BYTES} bytes"), "give the path of a TOML file"));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        Self::parse(path, &text)
+        Self::parse(path, &config_file::read(path, MOST_BYTES)?)
     }
 
     /// As [`read`](Self::read), with the text of the file.
@@ -283,7 +277,7 @@ impl Config {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(path: &Path, text: &str) -> Result<Self, GatewayError> {
-        let raw: Raw = toml::from_str(text).map_err(|error| in_words(path, text, &error))?;
+        let raw: Raw = config_file::parse(path, text, "docs/guides/gateway.md")?;
         let wrong = |what: String, remedy: &str| GatewayError::config(path, what, remedy);
         let folder = path.parent().unwrap_or(Path::new(""));
         let keys = match &raw.keys {
@@ -568,11 +562,4 @@ fn peer_of(path: &Path, peers: &BTreeMap<String, Peer>, key: &str, to: Option<St
             _ => Err(GatewayError::config(path, format!("{key} is missing, and there are several peers"), "name one")),
         },
     }
-}
-
-/// An error of the file, with its line and the nearest known key.
-fn in_words(path: &Path, text: &str, error: &toml::de::Error) -> GatewayError {
-    let (what, remedy) = crate::toml_error::in_words(text, error);
-    let remedy = remedy.unwrap_or_else(|| "docs/guides/gateway.md has an example with all keys".to_owned());
-    GatewayError::config(path, what, remedy)
 }

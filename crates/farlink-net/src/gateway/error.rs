@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use farlink_core::ConfigError;
 
+use crate::config_file::ConfigFault;
 use crate::custody::StoreError;
 use crate::io::BindError;
 use crate::remedy::remedy_of_shortage;
@@ -16,15 +17,8 @@ use crate::state::StateError;
 #[non_exhaustive]
 pub enum GatewayError {
     /// The configuration is wrong.
-    #[error("{}: {what}; {remedy}", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-        /// What to do.
-        remedy: String,
-    },
+    #[error(transparent)]
+    Config(#[from] ConfigFault),
     /// A file of this host cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
@@ -60,7 +54,7 @@ pub enum GatewayError {
 
 impl GatewayError {
     pub(super) fn config(path: &Path, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        GatewayError::Config { path: path.to_owned(), what: what.into(), remedy: remedy.into() }
+        GatewayError::Config(ConfigFault::new(path, what, remedy))
     }
 
     /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
