@@ -337,7 +337,7 @@ fn peer_key(path: &Path, keys: &StateFolder, raw: &Raw) -> Result<PublicKey, Bun
     }
     keys.trusted()?.key(&raw.peer).ok_or_else(|| {
         let what = format!("peer: the key of {:?} is not known", raw.peer);
-        BundleError::config(path, what, format!("give `peer_key`, or: farlink trust KEY {}", raw.peer))
+        BundleError::config(path, what, format!("give `peer_key`, or: {}", keys.trust_command(&raw.peer)))
     })
 }
 
@@ -633,6 +633,6 @@ mod tests {
         let text: String =
             ship().lines().filter(|line| !line.contains("peer_key")).map(|line| format!("{line}\n")).collect();
         let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains("farlink trust KEY vps"), "{error}");
+        assert!(error.contains("farlink trust KEY vps --keys "), "{error}");
     }
 }

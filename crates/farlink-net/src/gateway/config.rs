@@ -525,7 +525,7 @@ fn peers(
     for (name, peer) in raw {
         let Some(key) = peer.key.or_else(|| trusted.key(&name)) else {
             let what = format!("peer.{name}: its key is not known");
-            return Err(GatewayError::config(path, what, format!("give `key`, or: farlink trust KEY {name}")));
+            return Err(GatewayError::config(path, what, format!("give `key`, or: {}", keys.trust_command(&name))));
         };
         if let Some((other, _)) = peers.iter().find(|(_, other)| other.key == key) {
             let what = format!("peer.{name} has the key of peer.{other}");

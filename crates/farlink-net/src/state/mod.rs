@@ -48,6 +48,16 @@ impl StateFolder {
         &self.0
     }
 
+    /// The command that has this host trust another one, whose key it does not know yet.
+    pub(crate) fn trust_command(&self, name: &str) -> String {
+        let folder = if Self::usual().is_ok_and(|usual| usual == *self) {
+            String::new()
+        } else {
+            format!(" --keys {}", self.0.display())
+        };
+        format!("farlink trust KEY {name}{folder}")
+    }
+
     /// Makes a key and keeps it in a new file; the folder is made if need be.
     ///
     /// # Errors
