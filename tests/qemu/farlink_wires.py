@@ -23,9 +23,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.qemu.ppp_world import ADDRESSES, MissedError, Stream, until
+from tests.qemu.places import ADDRESSES, MissedError, until
+from tests.qemu.traffic import Stream
 
 _TICK_S = 0.02
+# A line whose program woke late carries what it missed, up to this.
+_MOST_BEHIND_S = 1.0
 _FAR = "far"
 _HERE = Path("/tmp/wires")
 _SECRET = "canary-of-wires"
@@ -36,10 +39,10 @@ class Wire:
 
     def __init__(self, at: int, rate_bps: float, delay_s: float) -> None:
         self.at, self.delay_s = at, delay_s
-        self._bytes_per_tick = rate_bps / 8 * _TICK_S
+        self._bytes_per_s = rate_bps / 8
         self.masters: list[int] = []
         self.carried = [0, 0]
-        self._allowed = [0.0, 0.0]
+        self._free_at = [0.0, 0.0]
         self._held: list[deque[tuple[float, bytes]]] = [deque(), deque()]
 
     def path(self, end: str) -> Path:
@@ -68,17 +71,22 @@ class Wire:
             self.path(end).unlink(missing_ok=True)
 
     def tick(self, now: float) -> None:
-        """Carry what the rate allows."""
+        """Carry what the rate allows: a line with bytes catches up when it is looked at late, but by no more than a second."""
         if not self.masters:
             return
         for way in (0, 1):
-            self._allowed[way] = min(self._allowed[way] + self._bytes_per_tick, 4 * self._bytes_per_tick)
-            if self._allowed[way] >= 1:
-                data = self._read(self.masters[way], int(self._allowed[way]))
-                self._allowed[way] -= len(data)
+            self._free_at[way] = max(self._free_at[way], now - _MOST_BEHIND_S)
+            most = int((now - self._free_at[way]) * self._bytes_per_s)
+            if most > 0:
+                data = self._read(self.masters[way], most)
                 self.carried[way] += len(data)
                 if data:
                     self._held[way].append((now + self.delay_s, data))
+                if len(data) < most:
+                    # It had nothing more to send, and begins anew with what comes.
+                    self._free_at[way] = now
+                else:
+                    self._free_at[way] += len(data) / self._bytes_per_s
             held = self._held[way]
             while held and held[0][0] <= now:
                 with contextlib.suppress(OSError):
