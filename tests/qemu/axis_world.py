@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import random
 import re
 import shutil
@@ -24,7 +23,7 @@ from typing import Any, Protocol
 
 from tests.qemu.farlink_wires import Wire
 from tests.qemu.places import ADDRESSES, Place, until
-from tests.qemu.traffic import Transfer, lateness
+from tests.qemu.traffic import Stream, Transfer, lateness
 
 _SECRET = "canary-of-axis"
 _HERE = Path("/tmp/axis")
@@ -34,7 +33,7 @@ _LOOK_S = 0.25
 _JOINED = re.compile(r"New bundle ppp\d+ created|Link attached to ppp\d+")
 _ECHO = struct.Struct("!BBHHH")
 _PING_BYTES = 56
-_HEADERS_BYTES = 28
+_DATAGRAM_BYTES = 1000
 
 
 def outages(cell: dict[str, Any]) -> list[tuple[float, float, int]]:
@@ -62,8 +61,8 @@ class Ends(Protocol):
     def is_up(self, line: int) -> bool:
         """Whether both ends have the line in the bundle, by what they said last."""
 
-    def cpu_s(self) -> float:
-        """Processor time of the ends, as far as they are processes of their own."""
+    def cpu_s(self) -> dict[str, float]:
+        """Processor time of each end, as far as it is a process of its own."""
 
     async def close(self) -> None:
         """End both."""
@@ -123,9 +122,9 @@ class Pppds:
         path = _HERE / f"{end}-{line}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def cpu_s(self) -> float:
+    def cpu_s(self) -> dict[str, float]:
         """The kernel does the work."""
-        return 0.0
+        return {}
 
     async def close(self) -> None:
         """End all."""
@@ -174,13 +173,13 @@ class Farlinks:
         said = [re.findall(rf"line {line} (up|down)", self._log(end).read_text()) for end in ("near", "far")]
         return all(words and words[-1] == "up" for words in said)
 
-    def cpu_s(self) -> float:
-        """Of both processes."""
-        ticks = 0
-        for one in self._processes:
-            fields = Path(f"/proc/{one.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+    def cpu_s(self) -> dict[str, float]:
+        """Of both processes, which have one thread that works."""
+        found = {}
+        for end, one in zip(("near", "far"), self._processes, strict=True):
+            fields = Path(f"/proc/{one.pid}/schedstat").read_text().split()
+            found[end] = int(fields[0]) / 1e9
+        return found
 
     async def close(self) -> None:
         """End both, so that they print what they counted."""
@@ -230,6 +229,29 @@ class Ping:
         self._task.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
+
+
+class Both:
+    """Datagrams both ways, below `Transfer`'s names."""
+
+    def __init__(self, places: dict[str, Place], rate_bps: float, for_s: float) -> None:
+        ways = (("near", "far"), ("far", "near")) if rate_bps else ()
+        every_s = 8 * _DATAGRAM_BYTES / rate_bps if rate_bps else 0.0
+        self._streams = [Stream(places, length=_DATAGRAM_BYTES, every_s=every_s, sender=a, receiver=b) for a, b in ways]
+        for stream in self._streams:
+            stream.start(int(for_s / every_s))
+
+    @property
+    def arrived(self) -> list[tuple[float, int]]:
+        """When bytes of IP arrived, of both ways together, and how many there were by then."""
+        times = sorted(at for stream in self._streams for at in stream.arrived.values())
+        return [(at, (count + 1) * _DATAGRAM_BYTES) for count, at in enumerate(times)]
+
+    async def close(self) -> list[str]:
+        """End it; returns what went wrong."""
+        for stream in self._streams:
+            stream.close()
+        return []
 
 
 def _checksum(packet: bytes) -> int:
@@ -295,6 +317,13 @@ class Axis:
         command = [*self._places[end].inside, "ip", "-br", "-4", "address"]
         return ADDRESSES[end] in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
+    def _traffic(self) -> Transfer | Both:
+        """TCP, or without a window datagrams both ways at a share of the lines' rate."""
+        if (window_bytes := self._cell.get("window_bytes")) is not None:
+            return Transfer(self._places, window_bytes, is_clamped=True)
+        rate_bps = self._cell["load"] * self._cell["lines"] * self._cell["rate_bps"]
+        return Both(self._places, rate_bps, self._cell["duration_s"])
+
     async def play(self) -> dict[str, Any]:
         """All lines up, then TCP and a ping for the cell's time while carriers are lost."""
         cell, loop = self._cell, asyncio.get_running_loop()
@@ -309,7 +338,7 @@ class Axis:
             await until(lambda: all(self._up) or any(task.done() for task in tasks), "all lines in the bundle", 180)
             for end in self._places:
                 await until(lambda end=end: self._has_address(end), f"address of the {end} end", 60)
-            transfer, ping = Transfer(self._places, cell["window_bytes"], is_clamped=True), Ping(self._places["near"])
+            transfer, ping = self._traffic(), Ping(self._places["near"])
             began, cpu_s = time.monotonic(), self._ends.cpu_s()
             begin.set_result(began)
             tasks.append(asyncio.ensure_future(lateness(late)))
@@ -318,12 +347,15 @@ class Axis:
                 for task in tasks:
                     if task.done():
                         task.result()
-                states.append({"at_s": round(now - began, 1), "up": sum(self._up), **transfer.state()})
+                state = transfer.state() if isinstance(transfer, Transfer) else {}
+                states.append({"at_s": round(now - began, 1), "up": sum(self._up), **state})
                 await asyncio.sleep(1.0)
             arrived = [(round(at - began, 2), total) for at, total in transfer.arrived if at < began + cell["duration_s"]]
-            cpu_s = self._ends.cpu_s() - cpu_s
+            used_s = {end: after_s - cpu_s[end] for end, after_s in self._ends.cpu_s().items()}
             sent = [at for at in ping.sent if at < began + cell["duration_s"] - 60]
-            pings = [(round(at - began, 1), round(took, 3) if (took := ping.took_s.get(n)) else None) for n, at in enumerate(sent)]
+            pings = [
+                (round(at - began, 1), round(took, 3) if (took := ping.took_s.get(n)) else None) for n, at in enumerate(sent)
+            ]
             wrong = await transfer.close()
             ping.close()
         finally:
@@ -344,7 +376,7 @@ class Axis:
             "events": [(round(at - began, 2), line, what) for at, line, what in self._events],
             "tcp": states,
             "wrong": wrong,
-            "cpu_s": cpu_s,
+            "cpu_s": used_s,
             "late_p99_s": late[int(0.99 * len(late))],
             "late_most_s": late[-1],
         }
@@ -359,7 +391,12 @@ def main() -> None:
         found = asyncio.run(Axis(cell).play())
         (folder / "found.json").write_text(json.dumps(found))
     finally:
-        shutil.copytree(_HERE, folder / "run", ignore=lambda _, names: [name for name in names if name == "secrets.toml"])
+        shutil.copytree(
+            _HERE,
+            folder / "run",
+            dirs_exist_ok=True,
+            ignore=lambda _, names: [name for name in names if name == "secrets.toml"],
+        )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import struct
 import time
 from collections.abc import Mapping
 
-from tests.qemu.places import ADDRESSES, MissedError, Place, until
+from tests.qemu.places import ADDRESSES, Place
 
 _STREAM_PORT = 5000
 _TCP_PORT = 5001
@@ -23,7 +23,13 @@ class Stream:
     """Numbered packets from the near end to the far end, or from an end to another, and when they arrive."""
 
     def __init__(
-        self, ends: Mapping[str, Place], *, length: int = 200, every_s: float = 0.25, sender: str = "near", receiver: str = "far"
+        self,
+        ends: Mapping[str, Place],
+        *,
+        length: int = 200,
+        every_s: float = 0.25,
+        sender: str = "near",
+        receiver: str = "far",
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._length, self._every_s = length, every_s
