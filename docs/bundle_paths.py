@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import page
-from bundle_paths_world import SHORE, World
+from bundle_paths_world import CONTROL, SHORE, World
 from measuring import commit, finish_or_quit, keep_line, kept_lines, quit_for
 
 from farlink.output import whole_file
@@ -167,7 +167,7 @@ def measure(given: argparse.Namespace) -> None:
     if not given.page:
         if os.geteuid() != 0:
             quit_for("network namespaces need root", "run it as root")
-        done = {one["cell"] for one in kept_lines(KEPT)} - set(given.again)
+        done = {one["cell"] for one in measured()} - set(given.again)
         if MANY not in done and (not given.only or any(words in MANY for words in given.only)):
             keep(MANY, os.getloadavg()[0], many(KEPT.parent / "bundle-paths"))
         for name, play in cells(KEPT.parent / "bundle-paths").items():
@@ -175,13 +175,19 @@ def measure(given: argparse.Namespace) -> None:
                 continue
             began = os.getloadavg()[0]
             keep(name, began, play())
-    write({one["cell"]: one for one in kept_lines(KEPT)})
+    write({one["cell"]: one for one in measured()})
+
+
+def measured() -> list[dict[str, Any]]:
+    """What is kept, as far as its TCP was what is measured now: at first that was the machine's default, which was BBR."""
+    return [one for one in kept_lines(KEPT) if one.get("control") == CONTROL]
 
 
 def keep(name: str, load_before: float, found: Mapping[str, Any]) -> None:
     """Keep what a cell has found."""
     load = max(load_before, os.getloadavg()[0])
-    keep_line(KEPT, {"cell": name, **found, "load": load, "commit": commit(), "date": f"{date.today()}"})
+    about = {"control": CONTROL, "load": load, "commit": commit(), "date": f"{date.today()}"}
+    keep_line(KEPT, {"cell": name, **found, **about})
     print(f"{name}: {found}", flush=True)
 
 

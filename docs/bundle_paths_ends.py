@@ -20,10 +20,7 @@ _PAYLOAD_BYTES = 160
 
 
 def _connection(given: argparse.Namespace) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, _MPTCP if given.mptcp else 0)
-    # The default of Linux; this machine's may be another.
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
-    return made
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, _MPTCP if given.mptcp else 0)
 
 
 def bulk_source(given: argparse.Namespace) -> None:

@@ -25,6 +25,8 @@ CLI = (sys.executable, "-m", "farlink.cli")
 PORT = 47471
 SHIP, SHORE = "10.77.0.2", "10.77.0.1"
 """Addresses of the ends within the bundle."""
+CONTROL = "cubic"
+"""Congestion control of all TCP here, MPTCP's subflows too; a machine's own default may be another."""
 _WAIT_S = 40.0
 
 Path_ = Mapping[str, Any]
@@ -78,7 +80,11 @@ class World:
                     emulation.start()
                 self._played += 1
             for space in (self.ship, self.shore):
-                for key in ("net.ipv4.tcp_no_metrics_save=1", "net.ipv4.conf.all.rp_filter=0"):
+                for key in (
+                    "net.ipv4.tcp_no_metrics_save=1",
+                    "net.ipv4.conf.all.rp_filter=0",
+                    f"net.ipv4.tcp_congestion_control={CONTROL}",
+                ):
                     _run(*inside(space, ["sysctl", "-qw", key]))
         except BaseException:
             self.__exit__(None, None, None)
