@@ -66,7 +66,7 @@ def cells() -> dict[str, dict[str, Any]]:
 
 
 def play(cell: Mapping[str, Any], folder: Path) -> None:
-    """Play a cell: in a guest, or in namespaces. The world has a `/tmp` of its own in both, and leaves its findings in `folder`."""
+    """Play a cell: in a guest, or in namespaces with a `/tmp` of their own. It leaves its findings in `folder`."""
     program = {"program": str(PROGRAMS / "ppp")} if cell["ends"] == "farlink" else {}
     (folder / "cell.json").write_text(json.dumps({**cell, **program}))
     timeout_s = cell["duration_s"] + 500

@@ -1,4 +1,4 @@
-"""Write the table on speed of `docs/validation/bundle-paths.md`: what `farlink bundle carry` costs over two wires without limits.
+"""Write the table on speed of `docs/validation/bundle-paths.md`: what `farlink bundle carry` costs over wires without limits.
 
 Half a minute, as root. `--perf FOLDER` leaves what perf has recorded of both ends there.
 """

@@ -1,8 +1,8 @@
 """One cell of `docs/bundle_axis.py`: a bundle whose lines lose their carrier by a schedule, with TCP and a ping over it.
 
-`python -m tests.qemu.axis_world FOLDER CELL.json` plays it and writes `FOLDER/found.json`. It has network and mounts of its own:
-in a guest where both ends are Linux's pppd, in namespaces (`unshare`) where both are farlink's example `ppp`. The lines are the
-same for both: pairs of pseudo-terminals, paced, with delay (`farlink_wires.Wire`).
+`python -m tests.qemu.axis_world FOLDER CELL.json` plays it and writes `FOLDER/found.json`. It has network and mounts of its
+own: in a guest where both ends are Linux's pppd, in namespaces (`unshare`) where both are farlink's example `ppp`. The lines
+are the same for both: pairs of pseudo-terminals, paced, with delay (`farlink_wires.Wire`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes through a bundle between two places: numbered packets, datagrams at a rate, one TCP connection; and how late this is."""
+"""What goes through a bundle between two places: numbered packets, datagrams at a rate, one TCP connection."""
 
 from __future__ import annotations
 
