@@ -42,12 +42,12 @@ def lines_up(one: Cell) -> float:
     """Share of the lines that was in the bundle, in the mean."""
     cell = one["cell"]
     down_s = sum(end - begin for times in down_times(one) for begin, end in times)
-    return 1 - down_s / (cell["lines"] * cell["duration_s"])
+    return float(1 - down_s / (cell["lines"] * cell["duration_s"]))
 
 
 def goodput_bps(one: Cell) -> float:
     """TCP's."""
-    return 8 * one["found"]["bytes"] / one["cell"]["duration_s"]
+    return float(8 * one["found"]["bytes"] / one["cell"]["duration_s"])
 
 
 def silence_s(one: Cell) -> float:
@@ -205,7 +205,7 @@ def picture(found: Mapping[str, Cell], minutes: Sequence[int]) -> Figure:
     for place, ends in enumerate(("pppd", "farlink")):
         points = [(each, one) for each in minutes for one in of_rate(found, ends, each)]
         at = [each for each, _ in points]
-        style = {"color": COLOURS[place], "linestyle": "none"}
+        style: dict[str, Any] = {"color": COLOURS[place], "linestyle": "none"}
         measured = [goodput_bps(one) / 1000 for _, one in points]
         axes[0].plot(at, measured, marker=MARKERS[place], label=f"{ends}, measured", **style)
         model = [simulated(one)["bps"] / 1000 for _, one in points]

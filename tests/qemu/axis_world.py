@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -255,7 +256,7 @@ class Both:
 
 
 def _checksum(packet: bytes) -> int:
-    total = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
+    total: int = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
     total = (total >> 16) + (total & 0xFFFF)
     return ~(total + (total >> 16)) & 0xFFFF
 
@@ -337,7 +338,7 @@ class Axis:
         try:
             await until(lambda: all(self._up) or any(task.done() for task in tasks), "all lines in the bundle", 180)
             for end in self._places:
-                await until(lambda end=end: self._has_address(end), f"address of the {end} end", 60)
+                await until(partial(self._has_address, end), f"address of the {end} end", 60)
             transfer, ping = self._traffic(), Ping(self._places["near"])
             began, cpu_s = time.monotonic(), self._ends.cpu_s()
             begin.set_result(began)

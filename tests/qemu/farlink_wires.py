@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -23,13 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.qemu.places import ADDRESSES, MissedError, until
+from tests.qemu.places import ADDRESSES, MissedError, Place, until
 from tests.qemu.traffic import Stream
 
 _TICK_S = 0.02
 # A line whose program woke late carries what it missed, up to this.
 _MOST_BEHIND_S = 1.0
-_FAR = "far"
 _HERE = Path("/tmp/wires")
 _SECRET = "canary-of-wires"
 
@@ -103,32 +100,6 @@ class Wire:
             return b""
 
 
-class Net:
-    """Sockets in the network of an end."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def udp(self) -> socket.socket:
-        """A socket there."""
-        if self.name != _FAR:
-            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        else:
-            with Path("/proc/self/ns/net").open("rb") as mine, Path(f"/run/netns/{_FAR}").open("rb") as other:
-                self._enter(other.fileno())
-                try:
-                    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-                finally:
-                    self._enter(mine.fileno())
-        made.setblocking(False)
-        return made
-
-    @staticmethod
-    def _enter(network: int) -> None:
-        if ctypes.CDLL(None, use_errno=True).setns(network, 0) != 0:
-            raise OSError(ctypes.get_errno(), "setns")
-
-
 class Rig:
     """Both ends and the lines between."""
 
@@ -137,7 +108,7 @@ class Rig:
         folder.mkdir(parents=True, exist_ok=True)
         rate, delay = cell.get("rate_bps", 38400), cell.get("delay_s", 0.05)
         self.wires = [Wire(at, rate, delay) for at in range(cell["lines"])]
-        self.ends = {name: Net(name) for name in ("near", _FAR)}
+        self.ends: dict[str, Place] = {name: Place(name) for name in ("near", "far")}
         self.pppds: list[subprocess.Popen[bytes]] = []
         self._farlink: subprocess.Popen[bytes] | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -200,7 +171,7 @@ class Rig:
         log = (self.folder / f"pppd-{at}.out").open("ab")
         self.pppds.append(
             subprocess.Popen(
-                ["ip", "netns", "exec", _FAR, "pppd", str(self.wires[at].path("far")), "38400", *words],
+                [*self.ends["far"].inside, "pppd", str(self.wires[at].path("far")), "38400", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -221,16 +192,14 @@ class Rig:
         begin = time.monotonic()
         for wire in self.wires:
             if wire.masters:
-                await until(lambda at=wire.at: self.is_up(at), f"line {wire.at} up", within_s)
+                await until(partial(self.is_up, wire.at), f"line {wire.at} up", within_s)
         await until(lambda: "network up" in self.said(), "network", within_s)
         for name, words in (("near", ["dev", "tun-near"]), ("far", ["dev", "ppp0"])):
             await until(partial(self._has_address, name, words), f"address of the {name} end", within_s)
         return time.monotonic() - begin
 
-    @staticmethod
-    def _has_address(name: str, words: list[str]) -> bool:
-        place = ["-n", _FAR] if name == _FAR else []
-        command = ["ip", *place, "-br", "address", "show", *words]
+    def _has_address(self, name: str, words: list[str]) -> bool:
+        command = [*self.ends[name].inside, "ip", "-br", "address", "show", *words]
         return ADDRESSES[name] in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
     async def used(self, packets: int = 4, length: int = 1000, every_s: float = 0.1) -> dict[str, Any]:
@@ -284,6 +253,8 @@ class Rig:
             self._ticking.cancel()
         for wire in self.wires:
             wire.down()
+        for end in self.ends.values():
+            end.close()
         return self.said()
 
 
@@ -313,8 +284,6 @@ async def play(cell: dict[str, Any], folder: Path) -> dict[str, Any]:
 async def main(folder: Path, cells: dict[str, dict[str, Any]]) -> None:
     """All cells, one after the other."""
     _HERE.mkdir(exist_ok=True)
-    subprocess.run(["ip", "netns", "add", _FAR], check=True)
-    subprocess.run(["ip", "-n", _FAR, "link", "set", "lo", "up"], check=True)
     found = {}
     for name, cell in cells.items():
         found[name] = await play(cell, folder / name.replace(" ", "-"))
