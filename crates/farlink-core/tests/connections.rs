@@ -2,7 +2,7 @@
 
 use crate::pair;
 use crate::pair::{Content, Pair, WithoutContent, configs, count, faults, small};
-use farlink_core::protocol::parts::rto::RtoConfig;
+use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{
     CongestionControl, Flags, Segment, TcpConfig, TcpConnection, TimestampEcho, Timestamps,
@@ -215,6 +215,30 @@ fn a_probe_finds_a_lost_tail() {
         assert_eq!(again.len(), lost.len(), "nothing in vain: {again:?}");
         let without = TcpConfig { tail_loss_probe: Some(false), ..rack() };
         assert_eq!(losing(&without, 1_000, &lost).ends[0].counters().timeouts, 1, "{lost:?}");
+    }
+}
+
+/// Linux (`tcp_schedule_loss_probe`): after new data, a probe comes no later than the retransmission timeout counted from when the
+/// oldest segment was sent, although acknowledgements have restarted the timer since. By RFC 8985 it comes two round trips later.
+#[test]
+fn a_probe_of_linux_counts_the_age_of_the_oldest_segment() {
+    for (algorithm, expected_ms) in [(RtoAlgorithm::Linux, 40_900_u64), (RtoAlgorithm::Rfc6298, 41_200)] {
+        let config = TcpConfig { rto: RtoConfig { algorithm, ..RtoConfig::default() }, ..rack() };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+        // The last two segments get lost, as good as.
+        pair.delay = Box::new(|now, side, _| {
+            let is_late = side == 0 && now > Time::from_millis(40_250);
+            if is_late { Time::from_secs(1_000) } else { Time::from_millis(200) }
+        });
+        let times_ms = (0..40).map(|second| 1_000 * second).chain([40_000, 40_300, 40_400]);
+        for at_ms in times_ms {
+            pair.wait_until(Time::from_millis(at_ms));
+            pair.ends[0].write(pair.now, &mut Virtual(100));
+        }
+        pair.run_until(Time::from_secs(45));
+        let (at, _) = sent_again(&pair)[0];
+        let off_ms = at.since(Time::from_millis(expected_ms)).max(Time::from_millis(expected_ms).since(at));
+        assert!(off_ms < Time::from_millis(15), "{algorithm:?}: {at:?}");
     }
 }
 

@@ -194,6 +194,10 @@ impl Reaction for Rack {
         //# themselves a TLP probe)
         if is_new && (window.alarm.is_probe || window.alarm.at == Time::NEVER) {
             self.arm_probe(window, false);
+            let head = window.records.first_at().zip(window.rtt.limit_of_probes).map(|(sent, rto)| sent + rto);
+            if let Some(at) = head.filter(|&at| window.alarm.is_probe && at > window.now) {
+                window.alarm.at = window.alarm.at.min(at);
+            }
         }
     }
 
