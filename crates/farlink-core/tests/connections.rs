@@ -398,6 +398,40 @@ fn a_spurious_timeout_is_undone() {
     }
 }
 
+/// Linux (tcp_process_loss, FLAG_ORIG_SACK_ACKED): a segment sent once before the timeout arrives after it, and its report ends the
+/// test of the timeout. What was sent before it and is missing is lost by RACK, and a fast recovery repairs it within few round trips.
+/// By RFC 5682 the window grows from one segment again.
+#[test]
+fn a_late_original_ends_the_timeout_of_linux() {
+    let repaired_at = |algorithm| {
+        let config = TcpConfig {
+            rto: RtoConfig { algorithm, ..RtoConfig::default() },
+            tail_loss_probe: Some(false),
+            max_window_segments: Some(count(20)),
+            initial_ssthresh_segments: None,
+            ..rack()
+        };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+        // Of the second window all is lost but its last segment, which comes 3 s later.
+        let mut sent = 0;
+        pair.delay = Box::new(move |now, side, _| {
+            if side == 0 && now >= Time::from_millis(40) && now < Time::from_millis(500) {
+                sent += 1;
+                return Time::from_secs(if sent < 20 { 1_000 } else { 3 });
+            }
+            pair::ONE_WAY
+        });
+        pair.write_all(0, 4_000, usize::MAX);
+        pair.run_until(Time::from_secs(60));
+        assert!(pair.ends[0].counters().timeouts >= 1, "{algorithm:?}");
+        let again = sent_again(&pair);
+        again.last().expect("all were lost").0
+    };
+    let (linux, rfc) = (repaired_at(RtoAlgorithm::Linux), repaired_at(RtoAlgorithm::Rfc6298));
+    eprintln!("{linux:?} {rfc:?}");
+    assert!(linux < rfc, "{linux:?} {rfc:?}");
+}
+
 /// RFC 5682: after a timeout for a loss the second acknowledgement is a duplicate, so F-RTO has no lasting effect.
 #[test]
 fn a_timeout_for_a_loss_is_not_undone() {

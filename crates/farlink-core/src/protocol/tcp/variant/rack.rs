@@ -201,10 +201,13 @@ impl Reaction for Rack {
         }
     }
 
-    fn on_spurious(&mut self, window: &mut Window) {
+    fn on_spurious(&mut self, window: &mut Window, control: &mut Congestion, looks_again: bool) {
         self.is_in_loss = false;
-        window.records.unmark_lost();
+        window.records.unmark_lost(looks_again);
         window.extra = window.records.gone_bytes();
+        if looks_again {
+            self.look(window, control, false);
+        }
         self.arm_probe(window, false);
     }
 
