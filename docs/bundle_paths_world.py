@@ -48,6 +48,8 @@ class World:
     ----------
     carrying
         Both ends of the bundle: the server's, then the ship's.
+    began_s
+        When the last path began to be played, by the monotonic clock.
     late_ms
         After the end: of the packets of each emulator 99 % were at most so late.
     """
@@ -61,6 +63,7 @@ class World:
         self._running: list[subprocess.Popen[bytes]] = []
         self.carrying: list[subprocess.Popen[bytes]] = []
         self._played = 0
+        self.began_s = 0.0
         self.late_ms = 0.0
 
     def __enter__(self) -> Self:
@@ -78,6 +81,7 @@ class World:
                 _run("ip", "-n", self.ship, "route", "add", "default", "via", self.of_shore(name), "metric", f"{100 + at}")
                 if emulation is not None:
                     emulation.start()
+                self.began_s = time.monotonic()
                 self._played += 1
             for space in (self.ship, self.shore):
                 for key in (
