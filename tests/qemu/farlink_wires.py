@@ -202,8 +202,9 @@ class Rig:
         command = [*self.ends[name].inside, "ip", "-br", "address", "show", *words]
         return ADDRESSES[name] in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
-    async def used(self, packets: int = 4, length: int = 1000, every_s: float = 0.1) -> dict[str, Any]:
-        """Send packets both ways: how many arrive, and how many bytes went over each line."""
+    async def used(self, packets: int | None = None, length: int = 1000, every_s: float = 0.1) -> dict[str, Any]:
+        """Send packets both ways, as many as lines, or four: how many arrive, and how many bytes went over each line."""
+        packets = packets or max(4, len(self.wires))
         before = [list(wire.carried) for wire in self.wires]
         found = {}
         ways = (("near", "far"), ("far", "near"))
@@ -227,6 +228,9 @@ class Rig:
         await until(lambda: not self.is_up(at), f"line {at} down", 10)
         await asyncio.sleep(0.3)
         rest = await self.used() if len(self.wires) > 1 else None
+        if rest is None:
+            # The pppd of the last link has the lock of its port until its scripts have ended.
+            await until(lambda: all(one.poll() is not None for one in self.pppds), "end of pppd", 20)
         self.wires[at].up()
         self.pppd(at)
         took_s = await self.attached()
