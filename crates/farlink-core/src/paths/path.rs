@@ -177,7 +177,8 @@ impl<D: Payload> PathEnd<D> {
         ACKNOWLEDGEMENT_DELAY + Time::from_secs_f64(delays.round_trip() + margin)
     }
 
-    /// Bytes of the user that fit into a packet that should not occupy the path longer than `latency`.
+    /// Bytes of the user that fit into a packet that should not occupy the path longer than half of `latency`: another half may be
+    /// waiting before it in the path's own buffers.
     pub(super) fn piece_bytes(&self, latency: Time, shortest: u32, header: usize) -> usize {
         let fits = (self.rules.mtu as usize).saturating_sub(header).max(1);
         let rate = self.control.rate();
@@ -185,7 +186,7 @@ impl<D: Payload> PathEnd<D> {
             return fits;
         }
         let around = header + self.rules.overhead_bytes as usize;
-        let timely = (rate * latency.as_secs_f64()) as usize;
+        let timely = (rate * latency.as_secs_f64() / 2.0) as usize;
         fits.min(timely.saturating_sub(around).max(shortest as usize))
     }
 
@@ -193,7 +194,7 @@ impl<D: Payload> PathEnd<D> {
     pub(super) fn fit_packets(&mut self, latency: Time, shortest: u32) {
         let header = HEADER_BYTES + DATA_BYTES + PIECE_BYTES;
         let packet = self.piece_bytes(latency, shortest, header) + header;
-        self.control.set_packet(packet as u32 + self.rules.overhead_bytes);
+        self.control.set_packet(packet as u32 + self.rules.overhead_bytes, latency);
     }
 
     /// Whether the window has room for another packet.
@@ -203,8 +204,8 @@ impl<D: Payload> PathEnd<D> {
             PathState::Suspect => 0.0,
             _ => self.control.window(self.seen()),
         };
-        let held: f64 = self.flight.bytes() as f64;
-        (held + 1.0 <= most || self.flight.bytes() == 0) && self.flight.len() < MOST_PACKETS
+        // Half a packet more or less: in the middle the window is right.
+        (self.flight.bytes() as f64 + self.control.packet() / 2.0 <= most || self.flight.bytes() == 0) && self.flight.len() < MOST_PACKETS
     }
 
     /// When the pace allows a packet.
@@ -307,7 +308,10 @@ impl<D: Payload> PathEnd<D> {
         let mut sample = None;
         if newest.number == largest {
             let held = acknowledgement.held.time();
-            let far = self.delays.acknowledged(now, newest.packet.at, acknowledgement.received, held);
+            let sent = (newest.packet.at, newest.packet.bytes);
+            // Before the rate is known it is often far too low.
+            let rate = if self.control.is_explored() { self.control.sending_rate() } else { 0.0 };
+            let far = self.delays.acknowledged(now, sent, acknowledgement.received, held, rate);
             sample = self.flight.sample(now, newest, far);
         }
         let newest = newest.number;

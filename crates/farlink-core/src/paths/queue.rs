@@ -136,6 +136,12 @@ impl<D: Payload> FlowQueue<D> {
         }
     }
 
+    /// Takes a packet back that was not sent after all, as if it had never been taken out.
+    pub(super) fn take_back(&mut self, waiting: Waiting<D>) {
+        self.flows[usize::from(waiting.flow)].deficit += waiting.data.len() as i64;
+        self.put_back(waiting);
+    }
+
     /// Whether the flow of a packet has further ones.
     pub(super) fn has_more(&self, waiting: &Waiting<D>) -> bool {
         !self.flows[usize::from(waiting.flow)].packets.is_empty()

@@ -71,7 +71,7 @@ fn probes_of_an_idle_path_stay_within_their_budget() {
     assert!(network.events[0].iter().all(|(_, event)| matches!(event, Event::Up(_))), "{:?}", network.events[0]);
 }
 
-/// A small packet beside bulk on a slow line waits for a piece and for the line's own queue, not for the packets that wait in front.
+/// A small packet beside bulk on a slow line waits for a piece and a short queue of the line, not for the packets that wait in front.
 #[test]
 fn a_small_packet_passes_long_ones_on_a_slow_line() {
     let wire = Wire::new(20e3, 0.1);
@@ -98,6 +98,6 @@ fn a_small_packet_passes_long_ones_on_a_slow_line() {
         }
     }
     println!("{small_arrived} small packets, at most {longest:.3} s; a long one takes 0.55 s");
-    // The delay, its own time, a piece of 0.25 s, and the line's own queue, which the controller lets grow to three pieces.
-    assert!(small_arrived >= 18 && longest < 0.1 + 0.05 + 4.0 * 0.25, "{small_arrived} {longest}");
+    // The delay, its own time, and what it may wait.
+    assert!(small_arrived >= 18 && longest < 0.1 + 0.05 + 0.25, "{small_arrived} {longest}");
 }
