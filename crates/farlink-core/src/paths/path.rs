@@ -93,8 +93,9 @@ const MOST_PACKETS: usize = 1 << 16;
 /// Most probes in flight that are sent along with answers.
 const MOST_PROBES: usize = 256;
 
-/// A probe that was not answered for so long is forgotten.
-const FORGET: Time = Time::from_secs(90);
+/// A probe that was not answered for so long is forgotten: later its answer could not be told from one to a newer probe, as timestamps
+/// begin anew after 537 s.
+const FORGET: Time = Time::from_secs(500);
 
 /// The trial of a path that was left out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -205,7 +206,7 @@ impl<D: Payload> PathEnd<D> {
             _ => self.control.window(self.seen()),
         };
         // Half a packet more or less: in the middle the window is right.
-        (self.flight.bytes() as f64 + self.control.packet() / 2.0 <= most || self.flight.bytes() == 0) && self.flight.len() < MOST_PACKETS
+        (self.flight.data_bytes() as f64 + self.control.packet() / 2.0 <= most || self.flight.data_bytes() == 0) && self.flight.len() < MOST_PACKETS
     }
 
     /// When the pace allows a packet.
@@ -217,14 +218,14 @@ impl<D: Payload> PathEnd<D> {
     pub(super) fn available_at(&self, now: Time, bytes: f64) -> Time {
         let rate = self.control.sending_rate().max(1.0);
         let window = self.control.window(self.seen());
-        let over = (self.flight.bytes() as f64 + bytes - window).max(0.0);
+        let over = (self.flight.data_bytes() as f64 + bytes - window).max(0.0);
         self.next_send.max(now + Time::from_secs_f64(if self.has_window() { 0.0 } else { over / rate }))
     }
 
     /// Whether a copy of a redundant packet may be sent, which windows and paces hardly hold back.
     pub(super) fn has_room_for_copy(&self) -> bool {
         let most = 1.25 * self.control.window(self.seen()) + 4.0 * f64::from(self.rules.mtu);
-        (self.flight.bytes() as f64) < most && self.flight.len() < MOST_PACKETS
+        (self.flight.data_bytes() as f64) < most && self.flight.len() < MOST_PACKETS
     }
 
     /// Seconds that a packet of so many bytes takes until it is there, up to the difference of the clocks.

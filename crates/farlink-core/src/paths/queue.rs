@@ -90,6 +90,12 @@ impl<D: Payload> FlowQueue<D> {
         self.bytes + self.packets * ENTRY_BYTES
     }
 
+    /// Since when the packet has waited that has waited longest.
+    pub(super) fn waiting_since(&self) -> Option<Time> {
+        let first = |&flow: &u16| self.flows[usize::from(flow)].packets.front().map(|waiting| waiting.since);
+        self.new.iter().chain(&self.old).filter_map(first).min()
+    }
+
     /// Packets that were dropped.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
