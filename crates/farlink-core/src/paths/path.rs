@@ -206,7 +206,8 @@ impl<D: Payload> PathEnd<D> {
             _ => self.control.window(self.seen()),
         };
         // Half a packet more or less: in the middle the window is right.
-        (self.flight.data_bytes() as f64 + self.control.packet() / 2.0 <= most || self.flight.data_bytes() == 0) && self.flight.len() < MOST_PACKETS
+        (self.flight.data_bytes() as f64 + self.control.packet() / 2.0 <= most || self.flight.data_bytes() == 0)
+            && self.flight.len() < MOST_PACKETS
     }
 
     /// When the pace allows a packet.

@@ -129,7 +129,11 @@ fn latency_table() {
         above += u32::from(got.longest > bound(slowest));
         println!(
             "| {} | {:.3} | {:.3} | {:.3} | {:.3} |",
-            paths.join(", "), got.longest, got.mean, bound(slowest), got.share
+            paths.join(", "),
+            got.longest,
+            got.mean,
+            bound(slowest),
+            got.share
         );
     }
     println!("{above} of 100 above the bound");

@@ -93,9 +93,8 @@ fn a_path_with_a_round_trip_of_minutes_comes_up() {
 fn cheap_and_dear(offered_bps: f64, spill: Time) -> (u64, u64, u64) {
     let mut config = PathBundleConfig { spill, ..PathBundleConfig::default() };
     config.classes[1].policy = Policy::Cheapest;
-    let paths = [(1e6, 0.0), (1e6, 5.0)].map(|(rate, cost)| {
-        (Wire::new(rate, 0.03), Wire::new(rate, 0.03), PathRules { cost, ..PathRules::default() })
-    });
+    let paths = [(1e6, 0.0), (1e6, 5.0)]
+        .map(|(rate, cost)| (Wire::new(rate, 0.03), Wire::new(rate, 0.03), PathRules { cost, ..PathRules::default() }));
     let mut network: Network<Virtual> = Network::new(config, paths, 5);
     let gap = 1000.0 * 8.0 / offered_bps;
     for number in 0..(20.0 / gap) as u32 {
