@@ -44,7 +44,7 @@ pub(super) struct RateSample {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) round_trip: f64,
-    /// Without the queue.
+    /// Without the queue and the packet's own time on the line.
     pub(super) unqueued: f64,
     pub(super) queue: f64,
 }
@@ -103,6 +103,8 @@ pub(super) struct Controller {
     queue_target: f64,
     /// Length of a packet, headers included.
     packet: f64,
+    /// How long a small packet may wait.
+    latency: f64,
 }
 
 /// What the owner of a controller has to do.
@@ -133,6 +135,7 @@ impl Controller {
             window: 2.0 * f64::from(packet),
             queue_target: queue.as_secs_f64(),
             packet: f64::from(packet),
+            latency: f64::INFINITY,
         }
     }
 
@@ -148,7 +151,7 @@ impl Controller {
 
     fn fresh(&self) -> Self {
         let mut fresh = Controller::new(Time::ZERO, 1);
-        (fresh.queue_target, fresh.packet) = (self.queue_target, self.packet);
+        (fresh.queue_target, fresh.packet, fresh.latency) = (self.queue_target, self.packet, self.latency);
         fresh
     }
 
@@ -177,9 +180,9 @@ impl Controller {
         self.losses_seen >= 2
     }
 
-    /// Length of the packets that are sent, headers included.
-    pub(super) fn set_packet(&mut self, bytes: u32) {
-        self.packet = f64::from(bytes);
+    /// Length of the packets that are sent, headers included, and how long a small one may wait for them.
+    pub(super) fn set_packet(&mut self, bytes: u32, latency: Time) {
+        (self.packet, self.latency) = (f64::from(bytes), latency.as_secs_f64());
     }
 
     /// Forgets losses: a path that was left out is tried again.
@@ -187,10 +190,18 @@ impl Controller {
         (self.loss, self.losses_seen, self.unloaded, self.loaded) = (0.0, 0, Counts::default(), Counts::default());
     }
 
-    /// The queue that packets of this end may cause, in seconds.
+    /// Length of the packets that are sent, headers included.
+    pub(super) fn packet(&self) -> f64 {
+        self.packet
+    }
+
+    /// The queue that packets of this end may cause, in seconds. A small packet waits for it and for a packet that is being sent.
     fn target(&self, seen: Seen) -> f64 {
         let packet = self.packet / self.sending_rate().max(1.0);
-        self.queue_target.max(seen.unqueued / 8.0).max(packet)
+        let held = super::received::ACKNOWLEDGEMENT_DELAY.as_secs_f64();
+        let wanted = (seen.unqueued / 8.0).max(packet);
+        let most = (self.latency - 2.0 * packet - held).max(packet / 4.0);
+        self.queue_target.max(wanted.min(most))
     }
 
     /// By how much the pace exceeds the rate at the start. Where the users' own slow starts decide what is sent, they come in bursts

@@ -90,6 +90,12 @@ impl<D: Payload> FlowQueue<D> {
         self.bytes + self.packets * ENTRY_BYTES
     }
 
+    /// Since when the packet has waited that has waited longest.
+    pub(super) fn waiting_since(&self) -> Option<Time> {
+        let first = |&flow: &u16| self.flows[usize::from(flow)].packets.front().map(|waiting| waiting.since);
+        self.new.iter().chain(&self.old).filter_map(first).min()
+    }
+
     /// Packets that were dropped.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
@@ -134,6 +140,12 @@ impl<D: Payload> FlowQueue<D> {
             flow.is_listed = true;
             self.old.push_back(index);
         }
+    }
+
+    /// Takes a packet back that was not sent after all, as if it had never been taken out.
+    pub(super) fn take_back(&mut self, waiting: Waiting<D>) {
+        self.flows[usize::from(waiting.flow)].deficit += waiting.data.len() as i64;
+        self.put_back(waiting);
     }
 
     /// Whether the flow of a packet has further ones.

@@ -162,6 +162,7 @@ enum RawPolicy {
 #[serde(deny_unknown_fields)]
 struct RawLimits {
     latency_s: Option<f64>,
+    spill_s: Option<f64>,
     repeat: Option<u8>,
     repeat_s: Option<f64>,
     wait_s: Option<f64>,
@@ -523,6 +524,7 @@ impl RawLimits {
     fn put_into(&self, path: &Path, scheduler: &mut PathBundleConfig) -> Result<(), BundleError> {
         for (key, value, place) in [
             ("latency_s", self.latency_s, &mut scheduler.latency),
+            ("spill_s", self.spill_s, &mut scheduler.spill),
             ("repeat_s", self.repeat_s, &mut scheduler.repeat_within),
             ("wait_s", self.wait_s, &mut scheduler.longest_wait),
         ] {
