@@ -179,7 +179,8 @@ def test_operators_at_both_ends_carry_packets_through_a_bank_without_kernel_ppp(
             config.write_text(text.replace("[ppp]\n", f'[ppp]\nlocal = "{own}"\nremote = "{other}"\nconnect_delay_s = 0.1\n'))
             ends[name] = world.start(config)
         near, far = ends["near"], ends["far"]
-        until(lambda: near.ups() == 2 and far.ups() == 2, lambda: near.log + far.log)
+        # Two operators and their processes of PPP start here, on a machine that may be busy.
+        until(lambda: near.ups() == 2 and far.ups() == 2, lambda: near.log + far.log, within_s=3 * PATIENCE_S)
         ping = ["nsenter", "-t", str(near.process.pid), "-n", "ping", "-c", "2", "-W", "3", "-s", "900", "10.66.0.2"]
         until(lambda: os.spawnvp(os.P_WAIT, ping[0], ping) == 0, lambda: near.log + far.log)
         # The first line drops: the other one carries on, and the first is dialled again.

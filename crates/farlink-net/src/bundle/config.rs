@@ -14,7 +14,6 @@ use crate::seal::{PresharedKey, PublicKey};
 use crate::state::StateFolder;
 
 use super::error::BundleError;
-use super::serial;
 use super::session::{MOST_PATHS, SEAL_BYTES};
 use crate::tty::{Line, usual_baud};
 
@@ -193,6 +192,10 @@ const fn usual_ordered() -> bool {
     true
 }
 
+/// Longest datagram on a serial line, with the headers of IP and UDP that it does not have: what needs no search for longer ones.
+pub(super) const LONGEST_ON_LINE: u16 = 1200;
+/// A frame's flag, check and escapes, in bytes: of random bytes, two in 256 are escaped.
+const FRAME_BYTES: u32 = 6;
 /// The class of packets without a DSCP that a class names.
 pub const USUAL_CLASS: u8 = 4;
 /// Longest configuration that is read.
@@ -420,8 +423,8 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
             }
             let (port, baud, rts_cts, dcd) = (it.serial.clone(), it.baud, it.rts_cts, it.dcd);
             let line = Line { name: it.name.clone(), port, rate_bps, baud, rts_cts, dcd };
-            let rules = it.rules(path, n, serial::FRAME_BYTES)?;
-            let mtu_bytes = Some(serial::LONGEST_BYTES);
+            let rules = it.rules(path, n, FRAME_BYTES)?;
+            let mtu_bytes = Some(LONGEST_ON_LINE);
             paths.push(PathConfig {
                 name: it.name,
                 interface: None,

@@ -22,7 +22,7 @@ use crate::seal::random::OsRandom;
 use crate::tty::Said;
 
 use super::capture::Way as Direction;
-use super::config::At;
+use super::config::{At, LONGEST_ON_LINE};
 use super::error::BundleError;
 use super::events::Event;
 use super::flow;
@@ -272,7 +272,7 @@ impl<T: FnMut(Event)> Driver<T> {
                 self.lines.on_carrier(path, is_up);
                 let config = &self.parts.config.paths[path];
                 let is_last_resort = config.rules.is_standby;
-                let (name, longest_bytes) = (config.name.clone(), serial::LONGEST_BYTES);
+                let (name, longest_bytes) = (config.name.clone(), LONGEST_ON_LINE);
                 if matches!(self.parts.config.peer.at, At::Calls(_)) {
                     let at = PathPlace { place: serial::place(path), longest_bytes, is_last_resort };
                     self.session.set_path(now, path as u8, is_up.then_some(at));

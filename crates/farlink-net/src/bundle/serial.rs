@@ -14,10 +14,6 @@ use super::config::PathConfig;
 use super::session::Place;
 use crate::tty::{Place as Port, Said, run_port};
 
-/// Longest datagram on a line, with the headers of IP and UDP that it does not have: what needs no search for longer ones.
-pub(super) const LONGEST_BYTES: u16 = 1200;
-/// A frame's flag, check and escapes, in bytes: of random bytes, two in 256 are escaped.
-pub(super) const FRAME_BYTES: u32 = 6;
 /// Longest frame that is put together.
 const LONGEST_FRAME: usize = 2048;
 /// Frames that wait for a line, in seconds of its rate: the scheduler sends no more than the line carries, so that few wait.
