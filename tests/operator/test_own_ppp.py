@@ -152,6 +152,26 @@ def test_a_process_that_ends_takes_all_lines_with_it_and_is_started_again(tmp_pa
     assert told["l0"][-1] == Down("the process that carries PPP ended with 3")
 
 
+def test_calls_that_come_up_together_get_one_process(tmp_path):
+    child = tmp_path / "child.py"
+    child.write_text(f"open({str(tmp_path / 'starts')!r}, 'a').write('x')\n" + textwrap.dedent(CHILD))
+
+    async def run() -> None:
+        back_end = OwnPpp(bundle(), Secrets(), folder=tmp_path, command=[sys.executable, str(child)])
+        back_end.prepare()
+        told: dict[str, list] = {"a": [], "b": []}
+        reader, writer = os.pipe()
+        os.write(writer, b"good")
+        await asyncio.gather(*(back_end.start(name, reader, told[name].append) for name in told))
+        async with asyncio.timeout(PATIENCE_S):
+            await seen(lambda: Up() in told["a"])
+        os.close(writer)
+        await back_end.tear_down()
+
+    asyncio.run(run())
+    assert (tmp_path / "starts").read_text() == "x"
+
+
 def test_mistakes_of_the_back_end_are_named(tmp_path):
     config = tmp_path / "bundle.toml"
     (tmp_path / "secrets.toml").write_text('password = "hush"\n')

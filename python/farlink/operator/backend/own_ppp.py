@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from farlink.errors import OutputError
@@ -62,6 +63,9 @@ class OwnPpp:
         self._links: dict[str, _OwnLink] = {}
         self._has_network = False
         self._why = ""
+        self._starting = asyncio.Lock()
+        # How many times the process was started.
+        self._times = 0
 
     def missing(self) -> str | None:
         """TUN devices, or the right to make one."""
@@ -96,9 +100,11 @@ class OwnPpp:
         OSError
             If the process cannot be started, or takes no orders.
         """
-        if self._process is None or not self._process.is_running:
-            await self._start_process()
-        made = self._links[line] = _OwnLink(self, line, tell)
+        # Calls come up together, and there is one process for all.
+        async with self._starting:
+            if self._process is None or not self._process.is_running:
+                await self._start_process()
+        made = self._links[line] = _OwnLink(self, line, tell, self._times)
         self._order({"attach": line}, tty)
         return made
 
@@ -119,11 +125,13 @@ class OwnPpp:
         if self._orders is not None:
             self._orders.close()
         self._has_network, self._why = False, ""
+        self._times += 1
         own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         own.setblocking(False)
         self._orders = own
         with other:
-            self._process = await Process.start(self._command, tty=other.fileno(), said=self._said, ended=self._ended)
+            ended = partial(self._ended, self._times)
+            self._process = await Process.start(self._command, tty=other.fileno(), said=self._said, ended=ended)
 
     def _order(self, order: dict[str, str], tty: int | None = None) -> None:
         if self._orders is None:
@@ -163,12 +171,14 @@ class OwnPpp:
         if link is not None:
             link.said(kind, words, has_network=self._has_network)
 
-    def _ended(self, status: int) -> None:
+    def _ended(self, times: int, status: int) -> None:
+        """A process has ended, with its lines; the next one may run already."""
         why = self._why or f"the process that carries PPP ended with {status}"
-        links, self._links = self._links, {}
-        for link in links.values():
-            link.over(why)
-            link.released.set()
+        for line, link in list(self._links.items()):
+            if link.times == times:
+                del self._links[line]
+                link.over(why)
+                link.released.set()
 
     def _keep(self, line: str) -> None:
         """Append a message to the log, of which the last part is kept; a full disk is no reason to stop."""
@@ -186,15 +196,15 @@ class _OwnLink:
 
     Attributes
     ----------
+    times
+        Which start of the process it belongs to.
     released
         Set when its tty is closed in the process.
     """
 
-    def __init__(self, of: OwnPpp, line: str, tell: Listener) -> None:
-        self._of, self._line, self._tell = of, line, tell
+    def __init__(self, of: OwnPpp, line: str, tell: Listener, times: int) -> None:
+        self._of, self._line, self._tell, self.times = of, line, tell, times
         self._is_member = self._is_up = self._is_over = False
-        # Bytes are those of the line since the process began.
-        self._before: tuple[int, int] | None = None
         self.released = asyncio.Event()
 
     async def hang_up(self, *, ends_bundle: bool = False) -> None:  # noqa: ARG002
