@@ -209,6 +209,6 @@ def test_operators_at_both_ends_carry_packets_through_a_bank_without_kernel_ppp(
         until(lambda: os.spawnvp(os.P_WAIT, ping[0], ping) == 0, lambda: near.log + far.log)
         assert not near.of("near-2", "dropped")
         until(lambda: near.ups() == 2 and far.ups() == 2, lambda: near.log + far.log)
-        assert all(one.bytes_in for one in near.of("near-1", "dropped"))
+        assert all(one.bytes_in for one in far.of("far-1", "dropped"))
         assert (near.end(), far.end()) == (0, 0)
         assert "canary" not in near.log + far.log
