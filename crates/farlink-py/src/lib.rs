@@ -18,6 +18,8 @@ mod log;
 mod net;
 mod net_streams;
 mod optics;
+#[cfg(target_os = "linux")]
+mod ppp_bundle;
 mod study;
 mod tell;
 mod waits;
@@ -72,6 +74,9 @@ mod _core {
     };
     #[pymodule_export]
     use crate::net_streams::{NetConnection, NetListener, connect_stream, listen_for_streams};
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::ppp_bundle::{check_ppp_bundle, run_ppp_bundle};
     #[pymodule_export]
     use crate::study::Study;
     #[pymodule_export]
