@@ -26,6 +26,7 @@ _EXTRA = {
     "uvicorn": "serve",
     "prometheus_client": "serve",
     "nicegui": "web",
+    "distributed": "dask",
 }
 
 

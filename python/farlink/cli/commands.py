@@ -21,6 +21,7 @@ from farlink.cli import (
     run,
     schema,
     send,
+    sweep,
     trace,
     tune,
     web,
@@ -56,14 +57,16 @@ app.add_typer(bundle.app, name="bundle")
 app.add_typer(code.app, name="code")
 app.add_typer(custody.app, name="custody")
 app.add_typer(gateway.app, name="gateway")
+app.add_typer(sweep.app, name="sweep")
 app.add_typer(trace.app, name="trace")
 
 
 def _version(is_asked: bool) -> None:
     if is_asked:
         from farlink import __version__
+        from farlink.build import described
 
-        typer.echo(f"farlink {__version__}")
+        typer.echo(f"farlink {__version__}\n{described()}")
         raise typer.Exit
 
 
