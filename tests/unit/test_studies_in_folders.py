@@ -254,6 +254,20 @@ def test_folders_of_something_else_are_refused_and_stay(tmp_path):
         begun(SCENARIO, tmp_path / "out")
 
 
+def test_a_changed_study_takes_over_what_still_holds(here, tmp_path):
+    first = begun(SCENARIO, tmp_path / "out")
+    work(first)
+    here.units.clear()
+    more = {**SCENARIO, "runs": 8, "grid": {"link.channel.loss": [0.001, 0.002, 0.003]}}
+
+    second = OpenedStudy.begun(farlink.engines.prepare(more), tmp_path / "out2", earlier=first.store)
+    outcome = work(second, earlier=first.store)
+
+    # Three units at each of two points are there; one more at each, and four at the new one.
+    assert (outcome.there, outcome.executed) == (6, 6)
+    assert bytes_of(second.result(), tmp_path) == bytes_of(farlink.run(more), tmp_path)
+
+
 @pytest.mark.usefixtures("here")
 def test_two_coordinators_exclude_each_other_except_as_shards(tmp_path):
     from farlink.study.drive import _alone

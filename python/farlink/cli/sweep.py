@@ -82,6 +82,12 @@ def run(
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Do part I of N, counted from 0; others do theirs over the same DIR.")
     ] = None,
+    as_: Annotated[
+        Path | None,
+        typer.Option(
+            "--as", metavar="DIR2", help="Take DIR for that of another study: work in DIR2, with what of DIR still holds."
+        ),
+    ] = None,
     executor: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Let the workers of a Dask scheduler do it, such as tcp://host:8786.")
     ] = None,
@@ -91,6 +97,7 @@ def run(
         from farlink.study.coordinate import Shard
         from farlink.study.drive import work
         from farlink.study.opened import OpenedStudy
+        from farlink.study.store import Store
 
         part = None if shard is None else Shard.parse(shard)
         if executor is not None and workers is not None:
@@ -98,17 +105,26 @@ def run(
                 "--workers and --executor exclude each other",
                 "start workers beside the scheduler: dask worker ADDRESS",
             )
+        folder, earlier = (output, None) if as_ is None else (as_, Store(output))
         prepared, drawn = _prepared(study, set_, engine, runs, seed)
         with progress_bar(f"{prepared.title}: points", "points") as progress:
-            opened = OpenedStudy.begun(prepared, output, progress=progress, drawn=drawn)
+            opened = OpenedStudy.begun(prepared, folder, progress=progress, drawn=drawn, earlier=earlier)
         with progress_bar(prepared.title, "units") as progress:
             try:
-                outcome = work(opened, workers=workers, shard=part, scheduler=executor, tell=note, progress=progress)
+                outcome = work(
+                    opened,
+                    workers=workers,
+                    shard=part,
+                    earlier=earlier,
+                    scheduler=executor,
+                    tell=note,
+                    progress=progress,
+                )
             except KeyboardInterrupt:
                 note("interrupted: what is done stays; the same command goes on")
                 raise typer.Exit(130) from None
         note(f"{outcome.executed} units executed, {outcome.there} were there, {outcome.set_aside} set aside")
-        note(f"the result: farlink sweep result {output}")
+        note(f"the result: farlink sweep result {folder}")
         if outcome.set_aside:
             raise typer.Exit(1)
 

@@ -96,6 +96,8 @@ class Coordinator:
         Who does it, and how many.
     shard
         The part that is to be done.
+    earlier
+        Another folder, whose units are taken over where their keys are the same.
     tell
         Called with each remark, such as that a unit was set aside.
     progress
@@ -112,11 +114,12 @@ class Coordinator:
         workers: int,
         *,
         shard: Shard | None = None,
+        earlier: Store | None = None,
         tell: Callable[[str], None],
         progress: Callable[[int, int], None],
         cancel: Cancel | None = None,
     ) -> None:
-        self._plan, self._store, self._executor = plan, store, executor
+        self._plan, self._store, self._executor, self._earlier = plan, store, executor, earlier
         self._shard, self._tell, self._progress, self._cancel = shard or Shard(), tell, progress, cancel
         self._capacity = _AHEAD * workers
         self._finished = store.finished()
@@ -196,7 +199,9 @@ class Coordinator:
     def _missing(self, units: list[Unit]) -> list[Unit]:
         missing = []
         for unit in units:
-            if unit.key in self._finished and self._is_whole(unit):
+            if (unit.key in self._finished and self._is_whole(unit)) or (
+                self._earlier is not None and self._store.take_over(unit.key, self._earlier)
+            ):
                 self._outcome.there += 1
             else:
                 self._store.try_again(unit.key)

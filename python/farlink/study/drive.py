@@ -16,6 +16,7 @@ from farlink.study.local import LocalWorkers
 from farlink.study.locks import held
 from farlink.study.opened import OpenedStudy
 from farlink.study.pieces import Study
+from farlink.study.store import Store
 
 if TYPE_CHECKING:
     from farlink._core import Cancel
@@ -26,6 +27,7 @@ def work(
     *,
     workers: int | None = None,
     shard: Shard | None = None,
+    earlier: Store | None = None,
     scheduler: str | None = None,
     tell: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
@@ -41,6 +43,8 @@ def work(
         Processes on this machine, of one thread each; one for each core by default.
     shard
         The part to do; all by default. Others do theirs at the same time, over the same folder.
+    earlier
+        Another folder, whose units are taken over where their keys are the same.
     scheduler
         Address of a Dask scheduler whose workers do it, such as ``"tcp://host:8786"``, in place of processes on this machine.
     tell, progress
@@ -58,7 +62,15 @@ def work(
         _collect_events(study, workers or cores(), progress, cancel)
         with _executor(scheduler, workers or cores()) as (executor, count):
             coordinator = Coordinator(
-                study.plan, study.store, executor, count, shard=shard, tell=tell, progress=progress, cancel=cancel
+                study.plan,
+                study.store,
+                executor,
+                count,
+                shard=shard,
+                earlier=earlier,
+                tell=tell,
+                progress=progress,
+                cancel=cancel,
             )
             return coordinator.work()
 

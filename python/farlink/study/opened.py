@@ -68,12 +68,18 @@ class OpenedStudy:
             ) from error
         if build != build_name():
             message = f"{store.folder} is of build {build[:SHOWN]}, and this is build {build_name()[:SHOWN]}: rows may differ"
-            raise StudyError(message, "take the farlink that began it, or begin anew: farlink sweep STUDY.toml -o DIR2")
+            raise StudyError(message, "take the farlink that began it, or begin anew: --as DIR2")
         return cls(store, Plan(scenario, engines, files, runs_per_unit))
 
     @classmethod
     def begun(
-        cls, scenario: Scenario, folder: str | Path, *, progress: Callable[[int, int], None] | None = None, drawn: object = None
+        cls,
+        scenario: Scenario,
+        folder: str | Path,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        drawn: object = None,
+        earlier: Store | None = None,
     ) -> OpenedStudy:
         """Begin a study in a folder, or take one up that was begun there.
 
@@ -87,6 +93,8 @@ class OpenedStudy:
             Called with the points that were checked, and all.
         drawn
             What the points were drawn from, to be described.
+        earlier
+            Folder of another study, whose units may be taken over: units here are as long as there.
 
         Raises
         ------
@@ -122,7 +130,7 @@ class OpenedStudy:
                 "scenario": _described(scenario),
                 "engines": list(engines),
                 "files": files,
-                "runs_per_unit": _runs_per_unit(plan, store),
+                "runs_per_unit": _runs_per_unit(plan, store) if earlier is None else _runs_of(earlier),
                 "points": len(plan),
                 **({"drawn": drawn} if drawn is not None else {}),
             }
@@ -222,7 +230,7 @@ def _check_same(opened: OpenedStudy, scenario: Scenario, engines: tuple[str, ...
         raise StudyError(f"{folder} is of another study: {other}", f"begin this one elsewhere: {_ANEW}")
 
 
-_ANEW = "farlink sweep STUDY.toml -o DIR2"
+_ANEW = "-o DIR2, or --as DIR2 besides, which takes over what still holds"
 
 
 def _difference(there: Mapping[str, Any], here: Mapping[str, Any], path: str = "") -> str:
@@ -289,6 +297,14 @@ def _runs_per_unit(plan: Plan, store: Store) -> int:
         spent.append(again_s)
     mean_s = sum(spent) / len(spent) if spent else _UNIT_S
     return max(1, min(_MOST_RUNS_PER_UNIT, round(_UNIT_S / max(mean_s, 1e-6))))
+
+
+def _runs_of(earlier: Store) -> int:
+    """Runs in a unit of an earlier study."""
+    found = earlier.description().get("runs_per_unit")
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= _MOST_RUNS_PER_UNIT:
+        raise StudyError(f"{earlier.description_path} describes no study", "leave --as out, and give another folder with -o")
+    return found
 
 
 def _seconds(work: Callable[[], object]) -> float:

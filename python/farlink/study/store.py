@@ -160,6 +160,26 @@ class Store:
             message = f"unit {key} was computed twice with unlike rows: {self.unit_path(key)} is not what this worker has"
             raise StudyError(message, "find the machine that computes otherwise (memory, compiler); then remove that file")
 
+    def take_over(self, key: str, other: Store) -> bool:
+        """Take a finished unit over from another folder: by a link, or a copy on another file system.
+
+        Returns
+        -------
+        bool
+            Whether the other has it.
+        """
+        try:
+            content = other.read(key)
+        except (OSError, unit_file.DamagedUnit):
+            return False
+        path = self.unit_path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(other.unit_path(key), path)
+        except OSError:
+            self.write(key, content)
+        return True
+
     def set_aside(self, key: str, why: Mapping[str, Any]) -> None:
         """Remember a unit that cannot be done."""
         path = self.folder / "failed" / f"{key}.json"
