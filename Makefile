@@ -27,7 +27,7 @@ FEATURES_dev = --features pyo3/extension-module,tests
 BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
-SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
+SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
 	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -171,5 +171,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built
-	@$(PIP) install "$(WHEEL)[all,test]"
+	@$(PIP) install "$(WHEEL)[all,rain,dask,test]"
 	@touch $@ $(STAMPS)/run

@@ -3,8 +3,8 @@
 Usage:  python benches/studies.py [kills] [points] [dask] [--runs 10000] [--run-s 0.1] [--points 100000]
 
 `kills`: runs of so much CPU time on two workers; at 30 % of the units one worker is killed, at 60 % the coordinator. The same
-command goes on, and its result is compared, byte for byte, with that of one process (`farlink run`). `points`: a coordinator's CPU
-time for each point of a large grid, and its peak memory. `dask`: a scheduler and two workers, of which one is killed.
+command goes on, and its result is compared, byte for byte, with that of one process (`farlink run`). `points`: CPU time of a
+coordinator for each point of a large grid, and its peak memory. `dask`: a scheduler and two workers, of which one is killed.
 
 Prints Markdown tables. Where the machine is busy, CPU times hold and wall times do not: its load is printed.
 """

@@ -217,7 +217,7 @@ def load(path: str | Path) -> Scenario:
         raise ScenarioError(f"{path} is a directory", "give the name of a scenario file in it") from error
     except OSError as error:
         raise ScenarioError(
-            f"cannot read scenario {path}: {error.strerror}", "give the path of a TOML file, such as scenarios/geo-tcp.toml"
+            f"cannot read scenario {path}: {error.strerror}", "give the path of a TOML file; farlink scenarios copy gets some"
         ) from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path} is not a text file in UTF-8", "a scenario is a TOML file; save it as UTF-8") from error

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 
 import numpy as np
 import pytest
@@ -172,6 +172,27 @@ def test_a_unit_that_ends_its_worker_three_times_is_set_aside_and_the_rest_goes_
     assert work(study).executed == 1
     assert study.status().failures == []
     assert not study.result().interrupted
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ModuleNotFoundError("No module named 'farlink'", name="farlink"), "a worker has no farlink"),
+        (RuntimeError("deserialisation: No module named 'farlink.study'"), "a worker has no farlink"),
+        (CancelledError(), "the units under way were cancelled"),
+    ],
+)
+def test_an_executor_that_can_do_nothing_ends_the_study(here, tmp_path, monkeypatch, error, message):
+    def fail(_function, *_arguments):
+        future = Future()
+        future.set_exception(error)
+        return future
+
+    monkeypatch.setattr(here, "submit", fail)
+    study = begun(SCENARIO, tmp_path / "out")
+    with pytest.raises(StudyError, match=message):
+        work(study)
+    assert study.status().failures == []
 
 
 @pytest.mark.usefixtures("here")

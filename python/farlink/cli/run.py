@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 EXAMPLES = """
 [bold]Examples[/bold]
 
+farlink scenarios copy
+
 farlink run scenarios/geo-tcp.toml
 
 farlink run scenarios/geo-tcp.toml --runs 50 --report geo.html --csv rows.csv

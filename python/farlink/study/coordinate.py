@@ -6,7 +6,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +220,13 @@ class Coordinator:
     def _finish(self, unit: Unit, future: Future[dict[str, Any]]) -> None:
         try:
             answer = future.result()
+        except CancelledError as error:
+            message = "the units under way were cancelled: what runs them is gone"
+            raise StudyError(message, "start it again, then give the same command again: what is done stays") from error
         except Exception as error:
+            if _is_without_farlink(error):
+                message = f"a worker has no farlink, or not all of it: {error}"
+                raise StudyError(message, "install the same farlink where workers run") from error
             # Whatever an executor says of a worker that is gone: the unit may or may not be the cause.
             self._crash(unit, str(error) or type(error).__name__)
             return
@@ -265,3 +271,13 @@ class Coordinator:
             message = f"{self._store.folder}: {left} units of {self._bytes // self._outcome.executed} bytes do not fit the disk"
             remedy = f"{needed / 1e9:.3g} GB are needed and {free / 1e9:.3g} GB are free: free some, or begin in another folder"
             raise StudyError(message, remedy)
+
+
+def _is_without_farlink(error: BaseException) -> bool:
+    """Whether a worker could not import farlink, by the error or by what it was raised from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError) and (cause.name or "").split(".")[0] == "farlink":
+            return True
+        cause = cause.__cause__
+    return "No module named 'farlink" in str(error)

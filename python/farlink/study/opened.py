@@ -15,6 +15,7 @@ import numpy as np
 from farlink.build import SHOWN, build_name
 from farlink.engines import named_engines
 from farlink.errors import ArgumentError, FarlinkError, StudyError
+from farlink.extras import require
 from farlink.joined import by_engine, stacked
 from farlink.output import check_directory
 from farlink.result import Result
@@ -53,6 +54,7 @@ class OpenedStudy:
     @classmethod
     def at(cls, folder: str | Path) -> OpenedStudy:
         """Open a folder; see `farlink.study.open`."""
+        require("pyarrow.parquet", "a study in a folder")
         if not isinstance(folder, str | Path):
             raise ArgumentError(f"folder: {folder!r} is no name of a folder", "give what -o of farlink sweep has named")
         store = Store(Path(folder))
@@ -103,6 +105,7 @@ class OpenedStudy:
         ScenarioError
             If the scenario is refused at some point.
         """
+        require("pyarrow.parquet", "a study in a folder")
         store = Store(Path(folder))
         engines = tuple(named_engines(scenario))
         for name in engines:
