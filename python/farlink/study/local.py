@@ -57,6 +57,8 @@ class LocalWorkers(Executor):
         process = getattr(self._own, "process", None)
         if process is None or process.poll() is not None:
             process = self._own.process = self._started(folder)
+        assert process.stdin is not None, "a pipe"
+        assert process.stdout is not None, "a pipe"
         try:
             process.stdin.write(json.dumps(dict(job)) + "\n")
             process.stdin.flush()
