@@ -1,8 +1,8 @@
 # make run      build farlink and run the first scenario
 # make check    a quick answer while working: format, lints and the tests nearest to what changed since main (BASE=COMMIT: since then)
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; studies that are killed; codecs beside other libraries; as root,
-#               AeroTP over loopback beside quinn
+# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; studies that are killed; codecs beside other
+#               libraries; as root, AeroTP over loopback beside quinn
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds do to a bundle
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour

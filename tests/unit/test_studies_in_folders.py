@@ -242,6 +242,9 @@ def test_a_trace_file_counts_by_its_content(here, tmp_path):
         file.unlink()
     with pytest.raises(StudyError, match=r"losses.npz has changed since the study began"):
         work(study)
+    trace.unlink()
+    with pytest.raises(StudyError, match=r"cannot read .*losses.npz"):
+        work(study)
     assert here.units
 
 
@@ -396,15 +399,17 @@ def test_a_killed_coordinator_and_a_killed_worker_lose_units_under_way_only(tmp_
     study.store.description_path.write_text(json.dumps(description | {"runs_per_unit": 2}))
     total = 60
     coordinator = subprocess.Popen([sys.executable, "-c", COORDINATOR], cwd=tmp_path, stderr=subprocess.PIPE)
-    until = time.monotonic() + 300
-    while len(study.store.finished()) < 5 and time.monotonic() < until:
-        time.sleep(0.02)
-    workers = [int(path.stem.rpartition("-")[2]) for path in (tmp_path / "out" / "workers").glob("*.log")]
-    os.kill(workers[0], signal.SIGKILL)
-    while len(study.store.finished()) < 12 and time.monotonic() < until:
-        time.sleep(0.02)
-    coordinator.kill()
-    coordinator.communicate()
+    try:
+        until = time.monotonic() + 300
+        while len(study.store.finished()) < 5 and time.monotonic() < until:
+            time.sleep(0.02)
+        workers = [int(path.stem.rpartition("-")[2]) for path in (tmp_path / "out" / "workers").glob("*.log")]
+        os.kill(workers[0], signal.SIGKILL)
+        while len(study.store.finished()) < 12 and time.monotonic() < until:
+            time.sleep(0.02)
+    finally:
+        coordinator.kill()
+        coordinator.communicate()
 
     done = subprocess.run([sys.executable, "-c", COORDINATOR], cwd=tmp_path, capture_output=True, text=True, timeout=300)
 

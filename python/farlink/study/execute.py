@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink.build import SHOWN, build_name
 from farlink.engines import model
-from farlink.errors import FarlinkError, StudyError
+from farlink.errors import FarlinkError, ScenarioError, StudyError
 from farlink.scenario import Scenario, find_data_file
 from farlink.study.locks import held
 from farlink.study.pieces import Study
@@ -43,12 +43,12 @@ def run_unit(folder: str, job: Job) -> dict[str, Any]:
         ``"unlike"``, ``"unit"``), with ``message`` and ``remedy``.
     """
     try:
-        begin = time.monotonic()
+        begin, cpu = time.monotonic(), time.process_time()
         _check(job)
         content = computed(folder, job)
         size = Store(Path(folder)).write(job["key"], content)
         seconds = time.monotonic() - begin
-        Store(Path(folder)).log(job["key"], seconds)
+        Store(Path(folder)).log(job["key"], seconds, time.process_time() - cpu)
     except _StopsAll as stop:
         return {"error": stop.kind, "message": stop.message, "remedy": stop.remedy}
     except StudyError as error:
@@ -94,7 +94,11 @@ def _check(job: Job) -> None:
         message = f"this worker has build {build_name()[:SHOWN]}, and the study is of build {job['build'][:SHOWN]}"
         raise _StopsAll("build", message, "install the same farlink where workers run")
     for name, digest in job["files"].items():
-        if digest and _digest(find_data_file(name, base=Path(job["base"]))) != digest:
+        try:
+            is_same = not digest or _digest(find_data_file(name, base=Path(job["base"]))) == digest
+        except ScenarioError as error:
+            raise _StopsAll("file", error.message, "workers need the files that the study names, at the same place") from error
+        if not is_same:
             message = f"{name} has changed since the study began, or is another one here"
             raise _StopsAll("file", message, "put the file back as it was, or begin the study in another folder")
 

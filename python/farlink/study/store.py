@@ -202,11 +202,12 @@ class Store:
                 found.append({"key": path.stem, "error": "the record of this failure is damaged"})
         return found
 
-    def log(self, key: str, seconds: float) -> None:
+    def log(self, key: str, seconds: float, cpu_s: float) -> None:
         """Add a line on an executed unit to the log of this worker."""
         folder = self.folder / "workers"
         folder.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"key": key, "seconds": round(seconds, 6), "at": round(time.time(), 3)}) + "\n"
+        spent = {"seconds": round(seconds, 6), "cpu_s": round(cpu_s, 6)}
+        line = json.dumps({"key": key, **spent, "at": round(time.time(), 3)}) + "\n"
         with (folder / f"{_process()}.log").open("a", encoding="utf-8") as file:
             file.write(line)
 
@@ -221,6 +222,7 @@ class Store:
                         "key": str(found["key"]),
                         "at": float(found["at"]),
                         "seconds": float(found["seconds"]),
+                        "cpu_s": float(found["cpu_s"]),
                     }
                 except (ValueError, KeyError, TypeError):
                     continue
