@@ -13,6 +13,7 @@
 # make live     flows simulated and played for real, side by side, and the page: three hours, as root
 # make gateways  iperf3, curl, outages and floods through farlink gateway, beside the kernel's TCP and kcptun, and the page: an hour, as root
 # make bundle-paths  farlink bundle carry over emulated paths beside the kernel's MPTCP, and its page: half an hour, as root
+# make bundle-tcp  this kernel's TCP over a simulated bundle of Linux beside the simulated TCP, and the page: half an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -32,7 +33,7 @@ SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.py
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-tcp nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -121,6 +122,10 @@ gateways: test-tools
 bundle-paths: test-tools
 	@.ci/apt-packages ip=iproute2 curl=curl
 	@$(BIN)/python docs/bundle_paths.py
+
+bundle-tcp: test-tools
+	@.ci/apt-packages ip=iproute2
+	@$(BIN)/python docs/bundle_tcp.py
 
 bundle-lines: test-tools
 	@.ci/apt-packages ip=iproute2 nft=nftables

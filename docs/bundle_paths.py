@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import page
-from bundle_paths_world import SHORE, World
+from bundle_paths_world import CONTROL, SHORE, World
 from measuring import commit, finish_or_quit, keep_line, kept_lines, quit_for
 
 from farlink.output import whole_file
@@ -151,16 +151,22 @@ def measure(given: argparse.Namespace) -> None:
     if not given.page:
         if os.geteuid() != 0:
             quit_for("network namespaces need root", "run it as root")
-        done = {one["cell"] for one in kept_lines(KEPT)} - set(given.again)
+        done = {one["cell"] for one in measured()} - set(given.again)
         for name, play in cells(KEPT.parent / "bundle-paths").items():
             if name in done or not (not given.only or any(one in name for one in given.only)):
                 continue
             began = os.getloadavg()[0]
             found = play()
             load = max(began, os.getloadavg()[0])
-            keep_line(KEPT, {"cell": name, **found, "load": load, "commit": commit(), "date": f"{date.today()}"})
+            about = {"control": CONTROL, "load": load, "commit": commit(), "date": f"{date.today()}"}
+            keep_line(KEPT, {"cell": name, **found, **about})
             print(f"{name}: {found}", flush=True)
-    write({one["cell"]: one for one in kept_lines(KEPT)})
+    write({one["cell"]: one for one in measured()})
+
+
+def measured() -> list[dict[str, Any]]:
+    """What is kept, as far as its TCP was what is measured now: at first that was the machine's default, which was BBR."""
+    return [one for one in kept_lines(KEPT) if one.get("control") == CONTROL]
 
 
 def write(found: Mapping[str, Mapping[str, Any]]) -> None:

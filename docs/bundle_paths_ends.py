@@ -1,4 +1,4 @@
-"""Programs at the ends of `bundle_paths.py`: ROLE ADDRESS PORT SECONDS [--mptcp] [--rate PACKETS_PER_S].
+"""Programs at the ends of `bundle_paths.py` and `bundle_tcp.py`: ROLE ADDRESS PORT SECONDS [--mptcp] [--rate PACKETS_PER_S].
 
 Roles: ``bulk-source`` writes to a connection as fast as it takes, ``bulk-sink`` counts what arrives in each 10 ms;
 ``stream-source`` sends numbered datagrams of 160 bytes with DSCP EF, ``stream-sink`` notes when each arrives first. Sinks print
@@ -46,6 +46,7 @@ def bulk_sink(given: argparse.Namespace) -> None:
         print("ready", flush=True)
         taken, _ = listening.accept()
         begin, bins = time.monotonic(), dict[int, int]()
+        print(f"accepted at {begin:.3f}", flush=True)
         taken.settimeout(1.0)
         while (passed_s := time.monotonic() - begin) < given.seconds:
             try:

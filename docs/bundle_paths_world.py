@@ -25,6 +25,8 @@ CLI = (sys.executable, "-m", "farlink.cli")
 PORT = 47471
 SHIP, SHORE = "10.77.0.2", "10.77.0.1"
 """Addresses of the ends within the bundle."""
+CONTROL = "cubic"
+"""Congestion control of all TCP here, MPTCP's subflows too; a machine's own default may be another."""
 _WAIT_S = 40.0
 
 Path_ = Mapping[str, Any]
@@ -44,6 +46,8 @@ class World:
 
     Attributes
     ----------
+    began_s
+        When the last path began to be played, by the monotonic clock.
     late_ms
         After the end: of the packets of each emulator 99 % were at most so late.
     """
@@ -56,6 +60,7 @@ class World:
         self._namespaces = Namespaces()
         self._running: list[subprocess.Popen[bytes]] = []
         self._played = 0
+        self.began_s = 0.0
         self.late_ms = 0.0
 
     def __enter__(self) -> Self:
@@ -71,9 +76,14 @@ class World:
                     _run("ip", "-n", space, "link", "set", "dev", called, "txqueuelen", "2000", "up")
                 _run("ip", "-n", self.ship, "route", "add", "default", "via", self.of_shore(name), "metric", f"{100 + at}")
                 emulation.start()
+                self.began_s = time.monotonic()
                 self._played += 1
             for space in (self.ship, self.shore):
-                for key in ("net.ipv4.tcp_no_metrics_save=1", "net.ipv4.conf.all.rp_filter=0"):
+                for key in (
+                    "net.ipv4.tcp_no_metrics_save=1",
+                    "net.ipv4.conf.all.rp_filter=0",
+                    f"net.ipv4.tcp_congestion_control={CONTROL}",
+                ):
                     _run(*inside(space, ["sysctl", "-qw", key]))
         except BaseException:
             self.__exit__(None, None, None)

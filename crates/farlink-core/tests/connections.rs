@@ -2,7 +2,7 @@
 
 use crate::pair;
 use crate::pair::{Content, Pair, WithoutContent, configs, count, faults, small};
-use farlink_core::protocol::parts::rto::RtoConfig;
+use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{
     CongestionControl, Flags, Segment, TcpConfig, TcpConnection, TimestampEcho, Timestamps,
@@ -218,6 +218,30 @@ fn a_probe_finds_a_lost_tail() {
     }
 }
 
+/// Linux (`tcp_schedule_loss_probe`): after new data, a probe comes no later than the retransmission timeout counted from when the
+/// oldest segment was sent, although acknowledgements have restarted the timer since. By RFC 8985 it comes two round trips later.
+#[test]
+fn a_probe_of_linux_counts_the_age_of_the_oldest_segment() {
+    for (algorithm, expected_ms) in [(RtoAlgorithm::Linux, 40_900_u64), (RtoAlgorithm::Rfc6298, 41_200)] {
+        let config = TcpConfig { rto: RtoConfig { algorithm, ..RtoConfig::default() }, ..rack() };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+        // The last two segments get lost, as good as.
+        pair.delay = Box::new(|now, side, _| {
+            let is_late = side == 0 && now > Time::from_millis(40_250);
+            if is_late { Time::from_secs(1_000) } else { Time::from_millis(200) }
+        });
+        let times_ms = (0..40).map(|second| 1_000 * second).chain([40_000, 40_300, 40_400]);
+        for at_ms in times_ms {
+            pair.wait_until(Time::from_millis(at_ms));
+            pair.ends[0].write(pair.now, &mut Virtual(100));
+        }
+        pair.run_until(Time::from_secs(45));
+        let (at, _) = sent_again(&pair)[0];
+        let off_ms = at.since(Time::from_millis(expected_ms)).max(Time::from_millis(expected_ms).since(at));
+        assert!(off_ms < Time::from_millis(15), "{algorithm:?}: {at:?}");
+    }
+}
+
 /// RFC 8985, section 7.3.
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
@@ -372,6 +396,40 @@ fn a_spurious_timeout_is_undone() {
         let (_, again, ssthresh) = run(false);
         assert!(again > 5 && ssthresh < 1_000.0, "{variant:?}: {again} {ssthresh}");
     }
+}
+
+/// Linux (tcp_process_loss, FLAG_ORIG_SACK_ACKED): a segment sent once before the timeout arrives after it, and its report ends the
+/// test of the timeout. What was sent before it and is missing is lost by RACK, and a fast recovery repairs it within few round trips.
+/// By RFC 5682 the window grows from one segment again.
+#[test]
+fn a_late_original_ends_the_timeout_of_linux() {
+    let repaired_at = |algorithm| {
+        let config = TcpConfig {
+            rto: RtoConfig { algorithm, ..RtoConfig::default() },
+            tail_loss_probe: Some(false),
+            max_window_segments: Some(count(20)),
+            initial_ssthresh_segments: None,
+            ..rack()
+        };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+        // Of the second window all is lost but its last segment, which comes 3 s later.
+        let mut sent = 0;
+        pair.delay = Box::new(move |now, side, _| {
+            if side == 0 && now >= Time::from_millis(40) && now < Time::from_millis(500) {
+                sent += 1;
+                return Time::from_secs(if sent < 20 { 1_000 } else { 3 });
+            }
+            pair::ONE_WAY
+        });
+        pair.write_all(0, 4_000, usize::MAX);
+        pair.run_until(Time::from_secs(60));
+        assert!(pair.ends[0].counters().timeouts >= 1, "{algorithm:?}");
+        let again = sent_again(&pair);
+        again.last().expect("all were lost").0
+    };
+    let (linux, rfc) = (repaired_at(RtoAlgorithm::Linux), repaired_at(RtoAlgorithm::Rfc6298));
+    eprintln!("{linux:?} {rfc:?}");
+    assert!(linux < rfc, "{linux:?} {rfc:?}");
 }
 
 /// RFC 5682: after a timeout for a loss the second acknowledgement is a duplicate, so F-RTO has no lasting effect.

@@ -82,6 +82,7 @@ impl<D: Payload> TcpConnection<D> {
             smoothed: self.timer.smoothed().unwrap_or(round_trip),
             least: self.window.rtt.least.min(round_trip),
             count: self.window.rtt.count + 1,
+            limit_of_probes: self.timer.limits_probes(),
         };
     }
 

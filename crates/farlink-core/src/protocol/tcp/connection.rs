@@ -10,7 +10,7 @@ use crate::protocol::Pairs;
 use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
-use crate::protocol::parts::rto::RetransmissionTimer;
+use crate::protocol::parts::rto::{RetransmissionTimer, RtoAlgorithm};
 use crate::rng::{RandomSource as _, Rng};
 use crate::time::Time;
 
@@ -146,7 +146,7 @@ impl<D: Payload> TcpConnection<D> {
             timer: RetransmissionTimer::new(&config.rto),
             running,
             control,
-            frto: FRto::new(config.tests_timeouts()),
+            frto: FRto::new(config.tests_timeouts(), config.rto.algorithm == RtoAlgorithm::Linux),
             pacer: Pacer::default(),
             is_held_back: false,
             paces: config.paces(),

@@ -20,6 +20,8 @@ enum Step {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FRto {
     is_on: bool,
+    /// Whether the first acknowledgement decides already if it reports data sent once before the timeout, as in Linux.
+    is_quick: bool,
     step: Step,
     /// End of the segment that is sent again.
     resent_end: u64,
@@ -28,8 +30,8 @@ pub(super) struct FRto {
 }
 
 impl FRto {
-    pub(super) fn new(is_on: bool) -> Self {
-        FRto { is_on, ..FRto::default() }
+    pub(super) fn new(is_on: bool, is_quick: bool) -> Self {
+        FRto { is_on, is_quick, ..FRto::default() }
     }
 
     /// Whether an acknowledgement is awaited.
@@ -73,7 +75,13 @@ impl FRto {
         control: &mut Congestion,
         acked: Acked,
     ) {
+        let is_original = window.records.recent.original_end.is_some_and(|end| end <= window.recover);
         match self.step {
+            // Linux (tcp_process_loss, FLAG_ORIG_SACK_ACKED). What it delivered was sent after most of what the timeout found
+            // lost, so that RACK finds the losses among it, and a fast recovery repairs them.
+            Step::First if self.is_quick && is_original && window.phase == Phase::Loss => {
+                self.undo(window, running, control);
+            }
             Step::First if acked.is_new => {
                 //= https://www.rfc-editor.org/rfc/rfc5682#section-2.1
                 //# a) If the acknowledgment [...] covers "recover" or does not acknowledge all of the data that was
@@ -99,8 +107,7 @@ impl FRto {
                 //# a) If the acknowledgment does not advance the window [...] revert to the conventional RTO recovery
                 //# b) If the acknowledgment advances the window [...] declare the timeout spurious
                 // Section 3.1 treats the report of an original segment alike.
-                let is_original = |end: u64| end <= window.recover;
-                if acked.is_new || window.records.recent.original_end.is_some_and(is_original) {
+                if acked.is_new || is_original {
                     self.undo(window, running, control);
                 } else if acked.is_duplicate {
                     self.step = Step::Off;
@@ -124,6 +131,6 @@ impl FRto {
         window.cwnd = window.cwnd.max(cwnd);
         window.ssthresh = window.ssthresh.max(ssthresh);
         control.on_spurious_loss(window);
-        running.on_spurious(window);
+        running.on_spurious(window, control, self.is_quick);
     }
 }

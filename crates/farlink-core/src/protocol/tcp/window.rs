@@ -29,11 +29,14 @@ pub(super) struct RoundTrips {
     pub(super) least: Time,
     /// Number of samples.
     pub(super) count: u64,
+    /// The retransmission timeout, counted from when the oldest segment was sent, before which a tail loss probe after new data
+    /// comes; `None` without that rule of Linux.
+    pub(super) limit_of_probes: Option<Time>,
 }
 
 impl Default for RoundTrips {
     fn default() -> Self {
-        RoundTrips { latest: None, smoothed: Time::ZERO, least: Time::NEVER, count: 0 }
+        RoundTrips { latest: None, smoothed: Time::ZERO, least: Time::NEVER, count: 0, limit_of_probes: None }
     }
 }
 

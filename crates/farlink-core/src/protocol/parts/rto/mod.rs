@@ -108,6 +108,13 @@ impl RetransmissionTimer {
         self.rto
     }
 
+    /// The RTO, if a probe after new data has to come before it counted from when the oldest segment was sent, as in Linux
+    /// (`tcp_schedule_loss_probe` with `tcp_rto_delta_us`).
+    #[inline]
+    pub(in crate::protocol) fn limits_probes(&self) -> Option<Time> {
+        (self.limits.algorithm == RtoAlgorithm::Linux).then_some(self.rto)
+    }
+
     /// The smoothed round-trip time; `None` before the first sample.
     #[inline]
     pub(in crate::protocol) fn smoothed(&self) -> Option<Time> {

@@ -46,6 +46,7 @@ impl Path {
             smoothed: self.round_trip,
             least: window.rtt.least.min(self.round_trip),
             count: window.rtt.count + 1,
+            limit_of_probes: None,
         };
         control.on_acknowledged(window, acked);
         let sample =

@@ -19,7 +19,8 @@ pub(super) struct Order {
     /// turn comes.
     queue: VecDeque<(u64, u64)>,
     transmissions: u64,
-    /// Serial numbers of segments to send again, in the order in which they were found lost.
+    /// Serial numbers of segments to send again, ascending. Those that were sent again or delivered meanwhile are skipped when
+    /// their turn comes.
     lost: VecDeque<u64>,
 }
 
@@ -33,6 +34,25 @@ impl Order {
         self.transmissions += 1;
         self.queue.push_back((self.first_serial + index as u64, self.transmissions));
         self.transmissions
+    }
+
+    /// A segment is found lost; mostly it lies above those found before.
+    fn on_lost(&mut self, serial: u64) {
+        let at = match self.lost.back() {
+            Some(&last) if last >= serial => self.lost.partition_point(|&other| other < serial),
+            _ => self.lost.len(),
+        };
+        if self.lost.get(at) != Some(&serial) {
+            self.lost.insert(at, serial);
+        }
+    }
+
+    /// A segment that was found lost may still arrive: its transmission waits at its place again.
+    fn on_unmarked(&mut self, serial: u64, transmission: u64) {
+        let at = self.queue.partition_point(|&(_, other)| other < transmission);
+        if self.queue.get(at) != Some(&(serial, transmission)) {
+            self.queue.insert(at, (serial, transmission));
+        }
     }
 }
 
@@ -187,7 +207,7 @@ impl Flight {
         self.lost_out += len;
         self.lost += len;
         self.newly_lost += len;
-        self.order.lost.push_back(self.order.first_serial + index as u64);
+        self.order.on_lost(self.order.first_serial + index as u64);
         Lost {
             start,
             len,
@@ -213,7 +233,9 @@ impl Flight {
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
     }
 
-    /// The next segment to send again, without the part of it that is acknowledged.
+    /// The next segment to send again, without the part of it that is acknowledged: the lowest one, as RFC 6675 has it (NextSeg,
+    /// section 4) and Linux (tcp_xmit_retransmit_queue). What a timeout finds lost is therefore sent first, although others may
+    /// have been found lost before and not sent again yet.
     pub(in crate::protocol::tcp) fn next_to_repeat(&mut self, una: u64) -> Option<Span> {
         while let Some(&serial) = self.order.lost.front() {
             let index = serial.checked_sub(self.order.first_serial).map(|index| index as usize);
@@ -235,19 +257,22 @@ impl Flight {
         Some(Span { start, len: (self.segments[index].end - start) as u32 })
     }
 
-    /// Undoes the loss marks of a spurious timeout: the marked segments may still arrive.
-    pub(in crate::protocol::tcp) fn unmark_lost(&mut self) {
+    /// Undoes the loss marks of a spurious timeout: the marked segments may still arrive. With `keeps_recent`, the most recently
+    /// sent segment among those delivered is known to be so.
+    pub(in crate::protocol::tcp) fn unmark_lost(&mut self, keeps_recent: bool) {
         while let Some(serial) = self.order.lost.pop_back() {
             let index = serial.checked_sub(self.order.first_serial).map(|index| index as usize);
             if let Some(sent) = index.and_then(|index| self.segments.get_mut(index)).filter(|sent| sent.is_lost) {
                 sent.is_lost = false;
-                // They were found lost in the order of their transmissions, all before those in the queue.
-                self.order.queue.push_front((serial, sent.transmission));
+                let transmission = sent.transmission;
+                self.order.on_unmarked(serial, transmission);
             }
         }
         self.in_flight += std::mem::take(&mut self.lost_out);
-        // The acknowledgement that was attributed to a retransmission was for the original.
-        self.recent.transmission = 0;
+        if !keeps_recent {
+            // The acknowledgement that was attributed to a retransmission was for the original.
+            self.recent.transmission = 0;
+        }
     }
 
     /// End of the first segment in flight.
@@ -397,6 +422,28 @@ mod tests {
         assert!(flight.recent.has_reordering, "the hole fills without a retransmission");
     }
 
+    /// What a timeout finds lost goes first, although more was found lost before and could not be sent again yet.
+    #[test]
+    fn the_lowest_lost_segment_is_repeated_first() {
+        let mut flight = ten();
+        flight.on_sacked(ms(109), 901, 1001);
+        assert_eq!(find_lost(&mut flight, ms(109), Time::ZERO).bytes, 900);
+        for number in 0..2 {
+            assert_eq!(flight.next_to_repeat(1), Some(span(number)));
+            flight.on_sent(ms(110), span(number));
+        }
+        expire(&mut flight, ms(1000));
+        for number in 0..9 {
+            assert_eq!(
+                flight.next_to_repeat(1),
+                Some(span(number)),
+                "both repetitions are overdue, the first of all goes first"
+            );
+            flight.on_sent(ms(1000), span(number));
+        }
+        assert_eq!(flight.next_to_repeat(1), None);
+    }
+
     #[test]
     fn reneged_data_is_retransmitted() {
         let mut flight = ten();
@@ -413,7 +460,7 @@ mod tests {
         flight.on_sent(ms(990), span(10));
         expire(&mut flight, ms(1000));
         assert_eq!(flight.lost_bytes(), 900);
-        flight.unmark_lost();
+        flight.unmark_lost(false);
         assert_eq!((flight.lost_bytes(), flight.next_to_repeat(101)), (0, None));
         flight.on_sacked(ms(1090), 1001, 1101);
         assert_eq!(find_lost(&mut flight, ms(1090), Time::ZERO).bytes, 900, "they are candidates again");
@@ -452,7 +499,7 @@ mod tests {
                         if let Some(span) = flight.next_to_repeat(una).filter(|_| place % 2 == 0) {
                             flight.on_sent(now, span);
                         } else if place % 5 == 0 {
-                            flight.unmark_lost();
+                            flight.unmark_lost(false);
                         }
                     }
                 }

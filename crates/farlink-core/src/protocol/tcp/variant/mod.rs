@@ -61,8 +61,9 @@ pub(super) trait Reaction: Sized {
         false
     }
 
-    /// The retransmission timeout was spurious: nothing was lost.
-    fn on_spurious(&mut self, _window: &mut Window) {}
+    /// The retransmission timeout was spurious: what it found lost may still arrive. With `looks_again`, losses are looked for
+    /// at once by what has been delivered.
+    fn on_spurious(&mut self, _window: &mut Window, _control: &mut Congestion, _looks_again: bool) {}
 
     /// The retransmission timeout was not spurious: the lost data is sent again.
     fn on_loss_confirmed(&mut self, window: &mut Window) {
@@ -118,8 +119,8 @@ macro_rules! running_states {
             fn on_alarm(&mut self, window: &mut Window, control: &mut Congestion) -> bool {
                 match self { $(Running::$variant(state) => state.on_alarm(window, control),)+ }
             }
-            fn on_spurious(&mut self, window: &mut Window) {
-                match self { $(Running::$variant(state) => state.on_spurious(window),)+ }
+            fn on_spurious(&mut self, window: &mut Window, control: &mut Congestion, looks_again: bool) {
+                match self { $(Running::$variant(state) => state.on_spurious(window, control, looks_again),)+ }
             }
             fn on_loss_confirmed(&mut self, window: &mut Window) {
                 match self { $(Running::$variant(state) => state.on_loss_confirmed(window),)+ }

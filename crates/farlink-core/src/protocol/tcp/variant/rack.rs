@@ -194,13 +194,20 @@ impl Reaction for Rack {
         //# themselves a TLP probe)
         if is_new && (window.alarm.is_probe || window.alarm.at == Time::NEVER) {
             self.arm_probe(window, false);
+            let head = window.records.first_at().zip(window.rtt.limit_of_probes).map(|(sent, rto)| sent + rto);
+            if let Some(at) = head.filter(|&at| window.alarm.is_probe && at > window.now) {
+                window.alarm.at = window.alarm.at.min(at);
+            }
         }
     }
 
-    fn on_spurious(&mut self, window: &mut Window) {
+    fn on_spurious(&mut self, window: &mut Window, control: &mut Congestion, looks_again: bool) {
         self.is_in_loss = false;
-        window.records.unmark_lost();
+        window.records.unmark_lost(looks_again);
         window.extra = window.records.gone_bytes();
+        if looks_again {
+            self.look(window, control, false);
+        }
         self.arm_probe(window, false);
     }
 
