@@ -7,8 +7,10 @@ that it names, the first run and the number of runs. Equal keys have equal rows,
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -206,7 +208,7 @@ def files_of(scenario: Scenario) -> dict[str, str]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file's content: of all files if it is a folder, of the archive if it is a member of one.
+    """SHA-256 of a file's content: of all files if it is a folder or a pattern in one, of the archive if it is a member of one.
 
     Raises
     ------
@@ -215,6 +217,8 @@ def digest_of(path: Path) -> str:
     """
     there = next((place for place in (path, *path.parents) if place.exists()), path)
     try:
+        if there.is_dir() and there != path and "*" not in path.name:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         if there.is_dir():
             files = sorted(file for file in there.rglob("*") if file.is_file())
             parts = [f"{file.relative_to(there).as_posix()} {digest_of(file)}" for file in files]
