@@ -1,8 +1,8 @@
 # make run      build farlink and run the first scenario
 # make check    a quick answer while working: format, lints and the tests nearest to what changed since main (BASE=COMMIT: since then)
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries; as root,
-#               AeroTP over loopback beside quinn
+# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; studies that are killed; codecs beside other
+#               libraries; as root, AeroTP over loopback beside quinn
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds do to a bundle
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
@@ -29,7 +29,7 @@ FEATURES_dev = --features pyo3/extension-module,tests
 BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
-SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
+SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
 	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -67,6 +67,7 @@ bench: test-tools
 	@$(BIN)/python benches/fading.py
 	@$(BIN)/python benches/fluid.py
 	@$(BIN)/python benches/grids.py
+	@$(BIN)/python benches/studies.py
 	@$(BIN)/python benches/codecs.py
 	@$(BIN)/python benches/loopback.py || [ $$? -eq 2 ] # 2: not as root, as it says
 
@@ -183,5 +184,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built
-	@$(PIP) install "$(WHEEL)[all,test]"
+	@$(PIP) install "$(WHEEL)[all,rain,dask,test]"
 	@touch $@ $(STAMPS)/run
