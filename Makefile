@@ -1,8 +1,8 @@
 # make run      build farlink and run the first scenario
 # make check    a quick answer while working: format, lints and the tests nearest to what changed since main (BASE=COMMIT: since then)
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries; as root,
-#               AeroTP over loopback beside quinn
+# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; studies that are killed; codecs beside other
+#               libraries; as root, AeroTP over loopback beside quinn
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds do to a bundle
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
@@ -13,6 +13,7 @@
 # make live     flows simulated and played for real, side by side, and the page: three hours, as root
 # make gateways  iperf3, curl, outages and floods through farlink gateway, beside the kernel's TCP and kcptun, and the page: an hour, as root
 # make bundle-paths  farlink bundle carry over emulated paths beside the kernel's MPTCP, and its page: half an hour, as root
+# make bundle-axis  real pppds in guests, farlink's PPP and the simulator over the same lines that drop, and the page: four hours, as root
 # make bundle-tcp  this kernel's TCP over a simulated bundle of Linux beside the simulated TCP, and the page: half an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
@@ -28,12 +29,12 @@ FEATURES_dev = --features pyo3/extension-module,tests
 BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
-SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
+SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
 	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-tcp nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-axis bundle-tcp nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -66,6 +67,7 @@ bench: test-tools
 	@$(BIN)/python benches/fading.py
 	@$(BIN)/python benches/fluid.py
 	@$(BIN)/python benches/grids.py
+	@$(BIN)/python benches/studies.py
 	@$(BIN)/python benches/codecs.py
 	@$(BIN)/python benches/loopback.py || [ $$? -eq 2 ] # 2: not as root, as it says
 
@@ -119,8 +121,14 @@ gateways: test-tools
 	@$(BIN)/python docs/gateway_paths.py
 
 bundle-paths: test-tools
-	@.ci/apt-packages ip=iproute2 curl=curl
+	@.ci/apt-packages ip=iproute2 curl=curl ping=iputils-ping
 	@$(BIN)/python docs/bundle_paths.py
+	@$(BIN)/python docs/bundle_speed.py
+
+bundle-axis: test-tools
+	@.ci/apt-packages ip=iproute2 qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
+	@$(BIN)/python docs/bundle_axis.py
+	@$(BIN)/python docs/bundle_ttys.py
 
 bundle-tcp: test-tools
 	@.ci/apt-packages ip=iproute2
@@ -176,5 +184,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built
-	@$(PIP) install "$(WHEEL)[all,test]"
+	@$(PIP) install "$(WHEEL)[all,rain,dask,test]"
 	@touch $@ $(STAMPS)/run

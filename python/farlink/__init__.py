@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from farlink import tune as tune
     from farlink._core import Cancel as Cancel
     from farlink._core import __version__ as __version__
+    from farlink.build import build_name as build_name
     from farlink.engines import run as run
     from farlink.engines import trace_run as trace_run
     from farlink.errors import FarlinkError as FarlinkError
@@ -34,6 +35,7 @@ __all__ = [
     "Series",
     "Study",
     "__version__",
+    "build_name",
     "channels",
     "load",
     "models",
@@ -53,6 +55,7 @@ _HOME = {
     "Series": "farlink.series",
     "Study": "farlink.study",
     "__version__": "farlink._core",
+    "build_name": "farlink.build",
     "load": "farlink.scenario",
     "run": "farlink.engines",
     "trace_run": "farlink.engines",

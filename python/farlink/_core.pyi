@@ -179,6 +179,10 @@ def check_gateway(config: str, destination: str | None = None) -> list[str]: ...
 def run_ip_bundle(config: str, helper: list[str], tell: Callable[[str], None], capture: str | None = None) -> None: ...
 def check_ip_bundle(config: str) -> list[str]: ...
 def serve_bundle_helper() -> None: ...
+def run_ppp_bundle(
+    config: str, helper: list[str], tell: Callable[[str], None], capture: str | None = None, is_operated: bool = False
+) -> None: ...
+def check_ppp_bundle(config: str) -> list[str]: ...
 
 class NetWaits:
     """What one event loop waits for: each wait has a number."""
@@ -390,11 +394,28 @@ class TraceOutput(TypedDict):
 def schema() -> str:
     """JSON Schema of scenarios."""
 
-def expand(scenario_json: str) -> str:
-    """Check a scenario; JSON with ``points``, ``scenario`` (every default written out) and ``approximations``."""
+def simd() -> str:
+    """The SIMD instructions that decoders use on this machine: ``Portable``, ``Avx2`` or ``Avx512Gfni``."""
 
-def model_points(scenario_json: str) -> list[str]:
-    """Each grid point as closed forms see it; JSON with ``scenario``, ``sizes`` of each flow's transport and ``rows``."""
+def expand(scenario_json: str, points: list[int] | None = None) -> str:
+    """Check a scenario, or some points of it; JSON with ``points``, ``scenario`` (every default written out), ``approximations``."""
+
+class Points:
+    """The points of a scenario, made one by one, and checked then; up to ten million."""
+
+    def __init__(self, scenario_json: str) -> None: ...
+    def __len__(self) -> int: ...
+    def settings(self, number: int) -> str:
+        """Values of what varies, as JSON."""
+
+    def given(self, number: int) -> str:
+        """The scenario at this point as it was written, without a grid, as JSON."""
+
+    def normalised(self, number: int, without: list[str]) -> str:
+        """The same with every default that has an effect, less some keys at its top."""
+
+def model_points(scenario_json: str, points: list[int] | None = None) -> list[str]:
+    """Each grid point, or some, as closed forms see it; JSON with ``scenario``, ``sizes`` of each flow's transport and ``rows``."""
 
 def run(
     scenario_json: str,
@@ -403,10 +424,13 @@ def run(
     announce: Callable[[str], object] | None = None,
     rows: bool = True,
     cancel: Cancel | None = None,
+    points: list[int] | None = None,
+    runs: tuple[int, int] | None = None,
 ) -> RunOutput:
     """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished.
 
-    ``announce(text)`` is called before a study that will take long begins. Without ``rows`` the table of them is empty.
+    ``announce(text)`` is called before a study that will take long begins. Without ``rows`` the table of them is empty. `points`
+    are numbers of the grid points; the rows count them from 0 in the order given. `runs` are the first and the one after the last.
     """
 
 def run_fluid(
@@ -416,6 +440,7 @@ def run_fluid(
     announce: Callable[[str], object] | None = None,
     rows: bool = True,
     cancel: Cancel | None = None,
+    points: list[int] | None = None,
 ) -> RunOutput:
     """Run a scenario with the fluid engine; as `run`."""
 

@@ -61,6 +61,10 @@ class TuneError(FarlinkError):
     """A modem, a study of its settings or a look-up table cannot be used."""
 
 
+class StudyError(FarlinkError):
+    """The folder of a study cannot be used, or a unit of it cannot be done."""
+
+
 class OperatorError(FarlinkError):
     """A modem's profile, a bank of modems or a bundle that is operated cannot be used as it is described."""
 

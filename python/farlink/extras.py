@@ -7,7 +7,17 @@ from typing import Any
 
 from farlink.errors import MissingExtraError
 
-# Module -> the extra of farlink that installs it.
+# Purpose -> the extra of farlink that is for it, where a module serves several.
+_TASKS = {
+    "the statistics of call drops": "calls",
+    "the survival of calls": "calls",
+    "a signal that varies": "calls",
+    "rain attenuation": "rain",
+    "a study in a folder": "sweep",
+    "[sample]": "sweep",
+}
+
+# Module -> the extra of farlink that installs it, for other purposes.
 _EXTRA = {
     "matplotlib": "plot",
     "tomli_w": "plot",
@@ -26,6 +36,7 @@ _EXTRA = {
     "uvicorn": "serve",
     "prometheus_client": "serve",
     "nicegui": "web",
+    "distributed": "dask",
 }
 
 
@@ -52,5 +63,5 @@ def require(module: str, purpose: str) -> Any:
             raise
         raise MissingExtraError(
             f"{purpose} needs {package}, which is not installed",
-            f"install it with: pip install 'farlink[{_EXTRA[package]}]'",
+            f"install it with: pip install 'farlink[{_TASKS.get(purpose) or _EXTRA[package]}]'",
         ) from error

@@ -6,18 +6,21 @@ import csv
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from farlink import units
+from farlink.build import build_name
 from farlink.errors import ArgumentError, FarlinkError
 from farlink.extras import require
 from farlink.intervals import UNLESS_NAMED, half_width, interval_words, levels_of
+from farlink.joined import concatenated, stacked
 from farlink.near_names import instead
 from farlink.output import whole_file
+from farlink.packed import pack, unpack
 from farlink.scenario import Point, Scenario
 from farlink.student import widened
 
@@ -78,6 +81,10 @@ class Result:
         Remarks, one sentence each, such as cached files that could not be used or inaccurate error rates.
     failure
         Why the runs ended early, if nobody has stopped them.
+    numbers
+        Numbers of the points in the grid of the scenario; None if all are here.
+    build
+        Name of the build that ran it (`farlink.build.build_name`): equal ones give equal rows.
     """
 
     scenario: Scenario
@@ -90,6 +97,63 @@ class Result:
     approximations: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     failure: FarlinkError | None = None
+    numbers: Sequence[int] | None = None
+    build: str = field(default_factory=build_name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: rows in few bytes."""
+        state = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return state | {name: pack(state[name]) for name in ("columns", "summary_columns")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            unpacked = unpack(value) if name in ("columns", "summary_columns") else value
+            object.__setattr__(self, name, unpacked)
+
+    @staticmethod
+    def concat(results: Iterable[Result]) -> Result:
+        """One result from those of pieces: other points, other runs, other engines.
+
+        Points are numbered anew: in the order of the grid if all pieces have the same one, else in the order in which they
+        come. Means and intervals are made from the rows of all, in the order of their runs. The pieces of a study give, bit
+        for bit, the result of the whole.
+
+        Parameters
+        ----------
+        results
+            Of the same build, and of scenarios that differ in their grid, title, engines and number of runs at most.
+
+        Returns
+        -------
+        Result
+            Its scenario is that of the pieces; of several scenarios, the first, with all points as one ``[[grid_zip]]``.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no piece, one has no rows or is of another build or scenario, or a run of a point occurs twice.
+
+        Examples
+        --------
+        >>> import farlink
+        >>> scenario = {
+        ...     "duration_s": 20,
+        ...     "runs": 4,
+        ...     "link": {"rate_bps": 1e6, "delay_s": 0.25, "channel": {"kind": "ber", "ber": 1e-6}},
+        ...     "transport": {"sack": {"kind": "tcp", "variant": "sack"}},
+        ...     "flow": {"bulk": {"transport": "sack", "traffic": {"kind": "bulk"}}},
+        ... }
+        >>> late = farlink.run(scenario, first_run=1, runs=3)
+        >>> early = farlink.run(scenario, first_run=0, runs=1)
+        >>> Result.concat([late, early]).rows == farlink.run(scenario).rows
+        True
+        """
+        pieces = list(results)
+        for number, piece in enumerate(pieces):
+            if not isinstance(piece, Result):
+                raise ArgumentError(f"results: entry {number} is no Result", "give what farlink.run returns")
+        joined = concatenated(pieces)
+        return replace(pieces[0], **joined)
 
     def __repr__(self) -> str:
         """Its title, its size, and the first lines of its table."""
@@ -311,10 +375,11 @@ class Result:
         return against_grid(self.summary(), self.grid_paths, quantity, title=self.scenario.title)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON knows it: version, scenario, rows, summary; unknown values are None."""
+        """The result as JSON knows it: version, build, scenario, rows, summary; unknown values are None."""
         rows = self.rows
         content: dict[str, Any] = {
             "farlink": self.version,
+            "build": self.build,
             "scenario": {**self.scenario.data, "seed": self.seed},
             "rows": [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)],
             "summary": self.summary(),
@@ -343,15 +408,19 @@ class Result:
         with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             self._write_csv(file)
 
-    def to_parquet(self, path: str | Path) -> None:
-        """Write the rows as Parquet, with version, scenario and seed in the file's metadata."""
-        pyarrow = require("pyarrow", "Parquet")
-        parquet = require("pyarrow.parquet", "Parquet")
+    def to_arrow(self) -> Any:
+        """The rows as a ``pyarrow.Table``, with version, build, scenario and seed in its metadata; unknown values are null."""
+        pyarrow = require("pyarrow", "to_arrow()")
         rows = {name: _flat(values) for name, values in self.rows.items()}
         scenario = json.dumps(self.scenario.data)
-        metadata = {"farlink": self.version, "scenario": scenario, "seed": str(self.seed)}
+        metadata = {"farlink": self.version, "build": self.build, "scenario": scenario, "seed": str(self.seed)}
+        return pyarrow.table(rows).replace_schema_metadata(metadata)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows as Parquet, with version, build, scenario and seed in the file's metadata."""
+        parquet = require("pyarrow.parquet", "Parquet")
         with whole_file(path) as temporary:
-            parquet.write_table(pyarrow.table(rows).replace_schema_metadata(metadata), temporary)
+            parquet.write_table(self.to_arrow(), temporary)
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame."""
@@ -394,18 +463,6 @@ def together(results: Sequence[Result]) -> Result:
         notes=list(dict.fromkeys(note for result in results for note in result.notes)),
         failure=results[-1].failure,
     )
-
-
-def stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Any]:
-    """The rows of tables with the same columns, one after the other: numbers as arrays, texts as lists."""
-    import numpy as np
-
-    columns: dict[str, Any] = {}
-    for name in tables[0] if tables else ():
-        parts = [table[name] for table in tables]
-        is_text = any(isinstance(part, list) for part in parts)
-        columns[name] = [value for part in parts for value in part] if is_text else np.concatenate(parts)
-    return columns
 
 
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:

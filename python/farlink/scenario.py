@@ -12,10 +12,10 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from farlink.errors import ScenarioError, TraceError, core_errors
 from farlink.untrusted import printable, read_text, toml_tables
@@ -34,6 +34,22 @@ _TRACES = {
     "fading": ("power",),
     "ber-trace": ("ber",),
 }
+
+
+class Expanded(NamedTuple):
+    """A scenario that was checked at points of its grid."""
+
+    points: list[Point]
+    """Values of what varies at each of them."""
+    normalised: Table
+    """The scenario with every default filled in."""
+    approximations: list[tuple[str, str]]
+    """Keys that an engine runs without, as ``unsupported = "approximate"`` allows: engine and dotted path of each."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random stream."""
+        return int(self.normalised.get("seed", 1))
 
 
 @dataclass(frozen=True)
@@ -89,17 +105,38 @@ class Scenario:
         ScenarioError
             If the scenario is refused, with the path of the key, its value and what is allowed.
         """
-        points: list[Point] = self._expanded()["points"]
-        return points
+        return self.expanded().points
 
     def normalised(self) -> Table:
         """The scenario with every default filled in."""
-        scenario: Table = self._expanded()["scenario"]
-        return scenario
+        return self.expanded().normalised
 
     def approximations(self) -> list[tuple[str, str]]:
         """Keys that an engine runs without, as ``unsupported = "approximate"`` allows: engine and dotted path of each."""
-        return [(left_out["engine"], left_out["path"]) for left_out in self._expanded()["approximations"]]
+        return self.expanded().approximations
+
+    def expanded(self, points: Sequence[int] | None = None) -> Expanded:
+        """Check the scenario at every point of its grid, or at some.
+
+        Parameters
+        ----------
+        points
+            Their numbers, from 0. Others are neither made nor checked, so that a grid may have up to ten million points.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario is refused at one of them, or there is no such point.
+        """
+        from farlink import _core
+
+        with core_errors(self.in_its_words):
+            text = _core.expand(self.to_json(), None if points is None else list(points))
+        for path, name in self._called.items():
+            text = text.replace(json.dumps(path, ensure_ascii=False), json.dumps(name, ensure_ascii=False))
+        found = json.loads(text)
+        left_out = [(one["engine"], one["path"]) for one in found["approximations"]]
+        return Expanded(found["points"], found["scenario"], left_out)
 
     def with_overrides(self, overrides: Iterable[str]) -> Scenario:
         """A copy with ``path=value`` settings applied, in order.
@@ -134,21 +171,15 @@ class Scenario:
         text: str = require("tomli_w", "writing TOML").dumps(self.data)
         return text
 
+    def files(self) -> list[str]:
+        """Names of the trace files, as in the scenario, once `to_json` has found them."""
+        return sorted(set(self._called.values()))
+
     def in_its_words(self, text: str) -> str:
         """A text of the engine with the names of trace files as in the scenario, not those in the cache."""
         for path, name in self._called.items():
             text = text.replace(path, name)
         return text
-
-    def _expanded(self) -> Table:
-        from farlink import _core
-
-        with core_errors(self.in_its_words):
-            expanded = _core.expand(self.to_json())
-        for path, name in self._called.items():
-            expanded = expanded.replace(json.dumps(path, ensure_ascii=False), json.dumps(name, ensure_ascii=False))
-        scenario: Table = json.loads(expanded)
-        return scenario
 
     def _trace_file(self, key: str, name: str, kind: object) -> str:
         from farlink.channels import cache
@@ -186,7 +217,7 @@ def load(path: str | Path) -> Scenario:
         raise ScenarioError(f"{path} is a directory", "give the name of a scenario file in it") from error
     except OSError as error:
         raise ScenarioError(
-            f"cannot read scenario {path}: {error.strerror}", "give the path of a TOML file, such as scenarios/geo-tcp.toml"
+            f"cannot read scenario {path}: {error.strerror}", "give the path of a TOML file; farlink scenarios copy gets some"
         ) from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path} is not a text file in UTF-8", "a scenario is a TOML file; save it as UTF-8") from error

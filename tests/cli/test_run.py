@@ -129,7 +129,9 @@ def test_report_needs_no_network(farlink, small, tmp_path):
 
 
 def test_version_and_help(farlink):
-    assert farlink("--version").stdout == f"farlink {package.__version__}\n"
+    version, build = farlink("--version").stdout.splitlines()
+    assert version == f"farlink {package.__version__}"
+    assert re.fullmatch(rf"build {package.build_name()[:12]}, SIMD (Portable|Avx2|Avx512Gfni), cores \d+", build)
     assert "--set" in farlink("run", "--help").stdout
     assert "Examples" in farlink("run", "--help").stdout
 

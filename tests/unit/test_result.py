@@ -386,7 +386,9 @@ def test_keys_ignored_by_an_engine_are_named(small, monkeypatch, capsys):
 
     expand = _core.expand
     left_out = {"engine": "packet", "path": "link.channel.ber"}
-    monkeypatch.setattr(_core, "expand", lambda text: json.dumps({**json.loads(expand(text)), "approximations": [left_out]}))
+    monkeypatch.setattr(
+        _core, "expand", lambda *asked: json.dumps({**json.loads(expand(*asked)), "approximations": [left_out]})
+    )
 
     app(["run", str(small), "--json", "-"], standalone_mode=False)
 

@@ -5,7 +5,7 @@ use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::Setting;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::traffic::Arrivals;
-use farlink_core::scenario::{Expanded, Ordering, TrafficKind, expand, schema};
+use farlink_core::scenario::{Expanded, Ordering, Points, TrafficKind, expand, expand_some, schema};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -105,6 +105,36 @@ fn a_grid_may_vary_what_exists_only_by_default() {
 fn without_a_grid_there_is_one_point() {
     let expanded = expand(&fine()).unwrap();
     assert_eq!((expanded.points.len(), expanded.points[0].settings.len()), (1, 0));
+}
+
+/// A grid of 5 million points, of which none is made before it is asked for.
+#[test]
+fn points_are_made_one_by_one() {
+    let grid = json!({"link.channel.loss": [0.1, 0.2], "link.delay_s": [1, 2, 3]});
+    let scenario = with(json!({ "grid": grid, "grid_zip": [{"runs": [4, 5], "seed": [1, 2]}] }));
+    let (whole, points) = (expand(&scenario).unwrap(), Points::new(&scenario).unwrap());
+    assert_eq!((points.count(), whole.points.len()), (12, 12));
+    for number in 0..12 {
+        let (point, given) = points.point(number).unwrap();
+        assert_eq!(point.settings, whole.points[number].settings);
+        assert_eq!(points.settings(number).unwrap(), point.settings);
+        assert_eq!(expand(&given).unwrap().normalised(), point.normalised(), "the point alone is the same scenario");
+    }
+    let some = expand_some(&scenario, &[7, 2]).unwrap();
+    assert_eq!(settings(&some), [7, 2].map(|number| settings(&whole)[number].clone()));
+
+    let many: Vec<u32> = (0..2_000_000).collect();
+    let large = with(json!({ "grid": { "seed": many, "link.delay_s": [1, 2, -3, 4, 5] } }));
+    assert_eq!(expand(&large).unwrap_err().what, "2000000 x 5 points are more than 100000");
+    assert_eq!(settings(&expand_some(&large, &[9_999_999]).unwrap()), ["seed=1999999 link.delay_s=5"]);
+    for (numbers, refusal) in [
+        (vec![7], "grid.\"link.delay_s\": -3 is not allowed"),
+        (vec![10_000_000], "points: there is no point 10000000"),
+        (vec![], "points: no point is chosen"),
+    ] {
+        let error = expand_some(&large, &numbers).unwrap_err();
+        assert!(error.message().starts_with(refusal), "{}", error.message());
+    }
 }
 
 #[test]

@@ -18,6 +18,9 @@ mod log;
 mod net;
 mod net_streams;
 mod optics;
+mod points;
+#[cfg(target_os = "linux")]
+mod ppp_bundle;
 mod study;
 mod tell;
 mod waits;
@@ -73,6 +76,11 @@ mod _core {
     #[pymodule_export]
     use crate::net_streams::{NetConnection, NetListener, connect_stream, listen_for_streams};
     #[pymodule_export]
+    use crate::points::Points;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::ppp_bundle::{check_ppp_bundle, run_ppp_bundle};
+    #[pymodule_export]
     use crate::study::Study;
     #[pymodule_export]
     use crate::waits::NetWaits;
@@ -106,11 +114,18 @@ mod _core {
         scenario::schema()
     }
 
-    /// Checks a scenario: its grid points and the scenario with every default written out, as JSON.
+    /// The SIMD instructions that decoders use on this machine.
     #[pyfunction]
-    fn expand(py: Python<'_>, scenario_json: &str) -> Result<String, BoundaryError> {
+    fn simd() -> String {
+        format!("{:?}", farlink_fec::simd::Simd::best())
+    }
+
+    /// Checks a scenario: its grid points, or those with these numbers, and the scenario with every default written out, as JSON.
+    #[pyfunction]
+    #[pyo3(signature = (scenario_json, points=None))]
+    fn expand(py: Python<'_>, scenario_json: &str, points: Option<Vec<usize>>) -> Result<String, BoundaryError> {
         py.detach(|| {
-            let expanded = read(scenario_json)?;
+            let expanded = read_some(scenario_json, points.as_deref())?;
             let points: Vec<Map<String, Value>> =
                 expanded.points.iter().map(|point| point.settings.iter().cloned().collect()).collect();
             let approximations: Vec<Value> = expanded
@@ -125,7 +140,9 @@ mod _core {
 
     /// Runs a scenario; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true, cancel=None))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true, cancel=None, points=None,
+        runs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn run<'py>(
         py: Python<'py>,
         scenario_json: &str,
@@ -134,10 +151,17 @@ mod _core {
         announce: Option<Py<PyAny>>,
         rows: bool,
         cancel: Option<Cancel>,
+        points: Option<Vec<usize>>,
+        runs: Option<(u64, u64)>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
-        let expanded = py.detach(|| read(scenario_json))?;
-        let options =
-            Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
+        let expanded = py.detach(|| read_some(scenario_json, points.as_deref()))?;
+        let options = Options {
+            threads,
+            announce: announce.map(announcing),
+            without_rows: !rows,
+            runs: runs.map(|(first, end)| first..end),
+            ..Options::default()
+        };
         let (output, is_late) =
             watched_with(py, progress, cancel, |progress| farlink_sim::run(&expanded, &options, progress))?;
         Ok(output_to_dict(py, output?, is_late)?)
@@ -145,7 +169,8 @@ mod _core {
 
     /// Runs a scenario with the fluid engine; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true, cancel=None))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true, cancel=None, points=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn run_fluid<'py>(
         py: Python<'py>,
         scenario_json: &str,
@@ -154,8 +179,9 @@ mod _core {
         announce: Option<Py<PyAny>>,
         rows: bool,
         cancel: Option<Cancel>,
+        points: Option<Vec<usize>>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
-        let expanded = py.detach(|| read(scenario_json))?;
+        let expanded = py.detach(|| read_some(scenario_json, points.as_deref()))?;
         let options =
             Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
         let (output, is_late) =
@@ -166,9 +192,15 @@ mod _core {
     /// Each grid point as closed forms see it, as JSON: the `scenario` with its defaults, the `sizes` of each flow's transport and
     /// the `rows` of its table.
     #[pyfunction]
-    fn model_points(py: Python<'_>, scenario_json: &str) -> Result<Vec<String>, BoundaryError> {
+    #[pyo3(signature = (scenario_json, points=None))]
+    fn model_points(
+        py: Python<'_>,
+        scenario_json: &str,
+        points: Option<Vec<usize>>,
+    ) -> Result<Vec<String>, BoundaryError> {
         py.detach(|| {
-            Ok(read(scenario_json)?.points.iter().map(|point| model_point(&point.scenario).to_string()).collect())
+            let expanded = read_some(scenario_json, points.as_deref())?;
+            Ok(expanded.points.iter().map(|point| model_point(&point.scenario).to_string()).collect())
         })
     }
 
@@ -550,6 +582,15 @@ mod _core {
     }
 
     fn read(scenario_json: &str) -> Result<Expanded, BoundaryError> {
-        Ok(scenario::expand(&from_json(scenario_json)?)?)
+        read_some(scenario_json, None)
+    }
+
+    /// All points of a scenario, or those with these numbers.
+    fn read_some(scenario_json: &str, points: Option<&[usize]>) -> Result<Expanded, BoundaryError> {
+        let scenario = from_json(scenario_json)?;
+        Ok(match points {
+            Some(points) => scenario::expand_some(&scenario, points)?,
+            None => scenario::expand(&scenario)?,
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Options and results of a study.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct Options {
     pub announce: Option<Announce>,
     /// Do not store the rows of single runs, so that memory does not grow with their number; the summary is the same.
     pub without_rows: bool,
+    /// The runs of each point, in place of those that the scenario asks for.
+    pub runs: Option<Range<u64>>,
 }
 
 /// A function that is called before a study begins.

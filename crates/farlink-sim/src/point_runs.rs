@@ -58,6 +58,13 @@ impl<'a> PointRuns<'a> {
         tally
     }
 
+    /// Performs these runs and no others. If it is interrupted, the tally has the finished ones.
+    pub(crate) fn run_some(&self, runs: Range<u64>, keeps_rows: bool, watch: &Watch<'_>) -> Tally {
+        let mut tally = Tally::new(self.layout.rows.len(), keeps_rows);
+        self.run(&mut tally, runs, watch);
+        tally
+    }
+
     /// The runs that the study needs after the first `done`, which are in the tally; `None` if there are enough.
     ///
     /// The rule `precision` is evaluated after 25 % more runs each time, in the order of the runs. Therefore it does not depend

@@ -35,6 +35,7 @@ pub struct Study<'a> {
     sources: Sources,
     pool: ThreadPool,
     keeps_rows: bool,
+    runs: Option<Range<u64>>,
 }
 
 impl std::fmt::Debug for Study<'_> {
@@ -63,7 +64,8 @@ impl<'a> Study<'a> {
         let pool = thread_pool(options.threads)?;
         let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
         let setups = pool.install(|| setups(&scenarios, (&sources, options), watch, check))?;
-        Ok(Study { points, setups, sources, pool, keeps_rows: !options.without_rows })
+        let (keeps_rows, runs) = (!options.without_rows, options.runs.clone());
+        Ok(Study { points, setups, sources, pool, keeps_rows, runs })
     }
 
     /// Number of grid points.
@@ -135,7 +137,10 @@ impl<'a> Study<'a> {
     fn run_all(&self, watch: &Watch<'_>) -> Output {
         let points: Vec<PointRuns<'_>> = (0..self.points()).filter_map(|point| self.point(point).ok()).collect();
         let finished = |point: &PointRuns<'_>| {
-            let mut tally = point.run_all(self.keeps_rows, watch);
+            let mut tally = match &self.runs {
+                Some(runs) => point.run_some(runs.clone(), self.keeps_rows, watch),
+                None => point.run_all(self.keeps_rows, watch),
+            };
             let lowered = std::mem::take(&mut tally.lowered);
             (tally.finish(&point.layout.rows, point.place), lowered)
         };
@@ -176,7 +181,7 @@ pub enum StudyError {
 /// If the scenario, or a file that it names, is not usable.
 pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Result<Output, RunError> {
     let watch = Watch::new(progress);
-    watch.expect(points.points.iter().map(|point| least_runs(&point.scenario)).sum());
+    watch.expect(points.points.iter().map(|point| expected_runs(&point.scenario, options)).sum());
     Ok(Study::prepare(Cow::Borrowed(points), options, &watch, check_whole)?.run_all(&watch))
 }
 
@@ -234,7 +239,7 @@ type Check = fn(&[&Scenario], &[Setup], &Options) -> Result<(), ConfigError>;
 /// Refuses a study that costs more than the limits allow; announces one that will take long.
 fn check_whole(scenarios: &[&Scenario], setups: &[Setup], options: &Options) -> Result<(), ConfigError> {
     let threads = rayon::current_num_threads();
-    let expected = estimate_of(scenarios, setups, threads, !options.without_rows);
+    let expected = estimate_of(scenarios, setups, threads, options);
     if let Some(scenario) = scenarios.first() {
         expected.check(scenario.limits, setups)?;
     }
@@ -244,8 +249,14 @@ fn check_whole(scenarios: &[&Scenario], setups: &[Setup], options: &Options) -> 
     Ok(())
 }
 
-fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize, keeps_rows: bool) -> Estimate {
-    of_study(setups.iter().zip(scenarios.iter().map(|scenario| least_runs(scenario))), threads, keeps_rows)
+fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize, options: &Options) -> Estimate {
+    let runs = scenarios.iter().map(|scenario| expected_runs(scenario, options));
+    of_study(setups.iter().zip(runs), threads, !options.without_rows)
+}
+
+/// How many runs of a point there are at least.
+fn expected_runs(scenario: &Scenario, options: &Options) -> u64 {
+    options.runs.as_ref().map_or_else(|| least_runs(scenario), |runs| runs.end.saturating_sub(runs.start))
 }
 
 /// The estimated cost of a study.
@@ -259,5 +270,5 @@ pub fn estimate(points: &Expanded, options: &Options) -> Result<Estimate, RunErr
     let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
     let setups: Result<Vec<Setup>, _> =
         scenarios.iter().map(|scenario| resolve_with(scenario, &asked, &mut channels)).collect();
-    Ok(estimate_of(&scenarios, &setups?, options.threads.unwrap_or(1), !options.without_rows))
+    Ok(estimate_of(&scenarios, &setups?, options.threads.unwrap_or(1), options))
 }

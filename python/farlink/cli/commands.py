@@ -19,8 +19,10 @@ from farlink.cli import (
     papers,
     receive,
     run,
+    scenarios,
     schema,
     send,
+    sweep,
     trace,
     tune,
     web,
@@ -32,10 +34,9 @@ app = typer.Typer(
     name="farlink",
     cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog="Start with: farlink run scenarios/geo-tcp.toml --report geo.html",
+    epilog="Start with: farlink scenarios copy, then farlink run scenarios/geo-tcp.toml --report geo.html",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -56,14 +57,17 @@ app.add_typer(bundle.app, name="bundle")
 app.add_typer(code.app, name="code")
 app.add_typer(custody.app, name="custody")
 app.add_typer(gateway.app, name="gateway")
+app.add_typer(scenarios.app, name="scenarios")
+app.add_typer(sweep.app, name="sweep")
 app.add_typer(trace.app, name="trace")
 
 
 def _version(is_asked: bool) -> None:
     if is_asked:
         from farlink import __version__
+        from farlink.build import described
 
-        typer.echo(f"farlink {__version__}")
+        typer.echo(f"farlink {__version__}\n{described()}")
         raise typer.Exit
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli.messages import data, note, user_errors
+from farlink.cli.messages import note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from farlink.result import Result
     from farlink.scenario import Scenario
 
 EXAMPLES = """
 [bold]Examples[/bold]
+
+farlink scenarios copy
 
 farlink run scenarios/geo-tcp.toml
 
@@ -79,6 +79,7 @@ def run(
     """Run SCENARIO and print what each flow achieves, with intervals over the runs: 95 %, or precision.level."""
     with user_errors():
         from farlink import engines
+        from farlink.cli.results import print_flows, print_notes, print_table, write_rows
         from farlink.destinations import check_outputs
         from farlink.intervals import UNLESS_NAMED, levels_of
         from farlink.output import check_directory
@@ -112,20 +113,15 @@ def run(
                 rows=rows,
             )
 
-        for name, path in result.approximations:
-            note(f"note: the {name} engine ran without {path}")
-        for text in result.notes:
-            note(f"note: {text}")
+        print_notes(result)
         if result.interrupted:
             note(f"{'ended early' if result.failure else 'interrupted'}: {result.finished_runs} finished runs kept")
         if result.interrupted and not result.finished_runs:
             raise typer.Exit(130)
         if "-" not in (json, csv):
-            _print_table(result)
-        _print_some("bundle", result.bundles(), "--csv has all")
-        _print_some("stalled", result.stalls(), "--csv has the reason of each")
-        _print_some("unfinished", result.unfinished(), "--csv has the reason of each")
-        _write(result, json=json, csv=csv, parquet=parquet)
+            print_table(result)
+        print_flows(result)
+        write_rows(result, json=json, csv=csv, parquet=parquet)
         _write_traces(prepared, traced, pcap, series)
         if report is not None:
             from farlink.report import write_report
@@ -136,48 +132,6 @@ def run(
             raise result.failure
         if result.interrupted:
             raise typer.Exit(130)
-
-
-def _print_table(result: Result) -> None:
-    from rich.console import Console
-
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    page = io.StringIO()
-    console = Console(file=page, force_terminal=is_terminal, width=None if is_terminal else 160)
-    console.print(result.scenario.title, style="bold", highlight=False)
-    console.print(result.table())
-    console.print(f"mean ± half-width of the {result.intervals}; seed {result.seed}; farlink {result.version}", highlight=False)
-    text = page.getvalue()
-    data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
-
-
-# Number of remarks of a kind that are printed in full; the others are only counted.
-_MOST_SENTENCES = 10
-
-
-def _print_some(kind: str, sentences: list[str], where: str) -> None:
-    for sentence in sentences[:_MOST_SENTENCES]:
-        note(f"{kind}: {sentence}")
-    if len(sentences) > _MOST_SENTENCES:
-        note(f"{kind}: {len(sentences) - _MOST_SENTENCES} more; {where}")
-
-
-def _write(result: Result, *, json: str | None, csv: str | None, parquet: Path | None) -> None:
-    if json == "-":
-        data(result.to_json())
-    elif json:
-        result.to_json(json)
-        note(f"json: {json}")
-    if csv == "-":
-        text = io.StringIO()
-        result.to_csv(text)
-        data(text.getvalue())
-    elif csv:
-        result.to_csv(csv)
-        note(f"csv: {csv}")
-    if parquet is not None:
-        result.to_parquet(parquet)
-        note(f"parquet: {parquet}")
 
 
 def _write_traces(scenario: Scenario, points: list[int], pcap: Path | None, series: Path | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from farlink import scenario as scenarios
 from farlink.engines import fluid, live, model, packet
+from farlink.engines.piece import Piece
 from farlink.errors import ArgumentError, FarlinkError, ScenarioError
 from farlink.near_names import instead
 from farlink.result import Result, together
@@ -39,8 +40,9 @@ class Engine(Protocol):
         announce: Callable[[str], None] | None,
         rows: bool,
         cancel: Cancel | None,
+        piece: Piece | None,
     ) -> Result:
-        """Run it. A caller may follow the progress, be told of long work beforehand, omit the rows, and stop it."""
+        """Run it, or a piece. A caller may follow the progress, be told of long work beforehand, omit the rows, and stop it."""
         ...
 
 
@@ -51,8 +53,11 @@ ENGINES: dict[str, Engine] = {
     "model": model.run,
 }
 
+# Engines without random numbers, or with one run per point.
+_RUN_ONCE = ("model", "fluid")
+
 # What may refuse a scenario that other engines run. It is asked before any of them spends time on it.
-_CHECKS: dict[str, Callable[[Scenario], None]] = {"live": live.check, "model": model.check}
+_CHECKS: dict[str, Callable[[Scenario, Piece | None], None]] = {"live": live.check, "model": model.check}
 
 
 def run(
@@ -67,8 +72,10 @@ def run(
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
     cancel: Cancel | None = None,
+    points: Sequence[int] | None = None,
+    first_run: int | None = None,
 ) -> Result:
-    """Run a scenario.
+    """Run a scenario, or a piece of it.
 
     Parameters
     ----------
@@ -80,7 +87,7 @@ def run(
         Name of the engine, or of several, as a list or ``"model,fluid,packet"``: their results stand in one. By default those
         that the scenario names, else ``"packet"``.
     runs
-        Runs per grid point; replaces a `precision` rule.
+        Runs per grid point; replaces a `precision` rule. With `first_run`, the number of runs of this piece.
     seed
         Seed of every random stream, at least 0.
     threads
@@ -95,6 +102,12 @@ def run(
         result has its summary, table, figures and report, the same to the bit, but no `rows`.
     cancel
         A `farlink.Cancel`: once any thread has called its ``set()``, the study stops as it does at Ctrl-C.
+    points
+        Numbers of the grid points to run, from 0; all by default. The others are not made, so that a grid may have up to ten
+        million points.
+    first_run
+        Number of the first run, from 0: the runs from it on have, bit for bit, the rows that the whole study has for them. A
+        rule ``precision`` is then not applied. Engines with one run per point, ``"fluid"`` and ``"model"``, have run 0 only.
 
     Returns
     -------
@@ -105,7 +118,13 @@ def run(
     Raises
     ------
     ScenarioError
-        If the scenario is refused.
+        If the scenario is refused, or has no such point.
+    ArgumentError
+        If `first_run` is given without `runs`, or the engine has no such run.
+
+    See Also
+    --------
+    Result.concat : one result from pieces.
 
     Examples
     --------
@@ -121,15 +140,19 @@ def run(
     >>> result.summary()[0]["goodput_bps"]["mean"] > 0
     True
     """
-    prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
+    piece = Piece.asked(points, first_run, runs)
+    prepared = prepare(scenario, set=set, engine=engine, runs=runs if first_run is None else None, seed=seed)
     results: list[Result] = []
-    names = named_engines(prepared)
+    names = _with_runs(named_engines(prepared), piece)
     for name in names if len(names) > 1 else ():
         if name in _CHECKS:
-            _CHECKS[name](prepared)
+            _CHECKS[name](prepared, piece)
     for name in names:
         try:
-            result = _engine(name)(prepared, threads=threads, progress=progress, announce=announce, rows=rows, cancel=cancel)
+            work = _engine(name)
+            result = work(
+                prepared, threads=threads, progress=progress, announce=announce, rows=rows, cancel=cancel, piece=piece
+            )
         except FarlinkError as error:
             if not results:
                 raise
@@ -139,6 +162,17 @@ def run(
         if result.interrupted:
             break
     return results[0] if len(results) == 1 else together(results)
+
+
+def _with_runs(names: list[str], piece: Piece | None) -> list[str]:
+    """The engines that have runs of this piece."""
+    if piece is None or piece.has_run(0):
+        return names
+    found = [name for name in names if name not in _RUN_ONCE]
+    if not found and piece.runs is not None:
+        message = f"first_run: the engine {' and '.join(names)} has one run per point, and no run {piece.runs.start}"
+        raise ArgumentError(message, "ask for its only run: first_run=0, runs=1")
+    return found
 
 
 def trace_run(
@@ -214,7 +248,7 @@ def named_engines(scenario: Scenario) -> list[str]:
     """The engines that the scenario names. A value that is no list of engines is refused by the extension."""
     named = scenario.data.get("engines", ["packet"])
     if not isinstance(named, list) or not named or any(name not in ENGINES for name in named):
-        scenario.points()
+        scenario.expanded([0])
         return ["packet"]
     return [str(name) for name in named]
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from farlink.engines.piece import Piece
 from farlink.result import Result
-from farlink.scenario import Point, Scenario
+from farlink.scenario import Expanded, Scenario
 
 if TYPE_CHECKING:
     from farlink._core import RunOutput
 
 
-def from_core(scenario: Scenario, points: list[Point], output: RunOutput) -> Result:
-    """The result of a scenario that the extension has run."""
+def from_core(scenario: Scenario, expanded: Expanded, output: RunOutput, piece: Piece | None = None) -> Result:
+    """The result of a scenario that the extension has run at these points."""
     from farlink import _core
 
     return Result(
         scenario=scenario,
         version=_core.__version__,
-        seed=int(scenario.normalised().get("seed", 1)),
-        points=points,
+        seed=expanded.seed,
+        points=expanded.points,
         columns=output["rows"],
         summary_columns=output["summary"],
         interrupted=output["interrupted"],
-        approximations=scenario.approximations(),
+        approximations=expanded.approximations,
         notes=[scenario.in_its_words(note) for note in output["notes"]],
+        numbers=None if piece is None else piece.points,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farlink.engines.core_result import from_core
+from farlink.engines.piece import Piece
 from farlink.errors import core_errors
 from farlink.limits import check_seed, check_threads
 from farlink.models import ranges
@@ -34,8 +35,9 @@ def run(
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
     cancel: Cancel | None = None,
+    piece: Piece | None = None,
 ) -> Result:
-    """Run every point of a scenario until its goodput is known; see `farlink.run`.
+    """Run every point of a scenario, or some, until its goodput is known; see `farlink.run`.
 
     Without ``precision`` within 1 % at a level of 99 %. There is one run per point, however many the scenario names, and its
     length is the engine's to choose: ``[fluid] max_time_s`` bounds it.
@@ -43,10 +45,12 @@ def run(
     from farlink import _core
 
     check_threads(threads)
-    points = scenario.points()
+    points = None if piece is None else piece.points
+    expanded = scenario.expanded(points)
+    chosen = None if points is None else list(points)
     with core_errors(scenario.in_its_words):
-        output = _core.run_fluid(scenario.to_json(), threads, progress, announce, rows, cancel)
-    return from_core(scenario, points, output)
+        output = _core.run_fluid(scenario.to_json(), threads, progress, announce, rows, cancel, chosen)
+    return from_core(scenario, expanded, output, piece)
 
 
 class Goodput(NamedTuple):

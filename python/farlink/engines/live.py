@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farlink.errors import FarlinkError, core_errors
+from farlink.engines.piece import Piece
+from farlink.errors import ArgumentError, FarlinkError, core_errors
 from farlink.limits import check_threads
 from farlink.namespaces import FAR, NEAR, Namespaces, inside
 from farlink.real_time import prioritise
@@ -33,14 +34,15 @@ _LOOK_S = 0.1
 _BUFFERS = "4096 131072 33554432"
 
 
-def check(scenario: Scenario) -> None:
+def check(scenario: Scenario, piece: Piece | None = None) -> None:
     """Lay out every point, and set one stage without playing on it: what `run` would refuse is refused, in half a second.
 
     Raises
     ------
-    ScenarioError, FarlinkError
+    ArgumentError, ScenarioError, FarlinkError
         As `run`.
     """
+    _check_whole(piece)
     plays = [_Play(scenario, number, 0) for number in range(len(scenario.points()))]
     with plays[0].stage():
         pass
@@ -54,6 +56,7 @@ def run(
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
     cancel: Cancel | None = None,
+    piece: Piece | None = None,
 ) -> Result:
     """Play every point and run of a scenario, one after the other; see `farlink.run`. `threads` changes nothing.
 
@@ -61,12 +64,15 @@ def run(
     ------
     ScenarioError
         If no socket can play a flow, or real packets cannot play the path.
+    ArgumentError
+        If a piece is asked for: what is played takes another course each time.
     FarlinkError
         If the system lets this process make no namespaces.
     """
     from farlink import _core
 
     check_threads(threads)
+    _check_whole(piece)
     points = scenario.points()
     normal = scenario.normalised()
     runs = int(normal["runs"])
@@ -115,6 +121,12 @@ def run(
         notes=list(notes),
         failure=failure,
     )
+
+
+def _check_whole(piece: Piece | None) -> None:
+    if piece is not None:
+        message = "points, first_run: the engine live has no pieces, since what it plays takes another course each time"
+        raise ArgumentError(message, "leave both out, or take another engine")
 
 
 def _summary(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from farlink.engines.core_result import from_core
+from farlink.engines.piece import Piece
 from farlink.errors import ArgumentError, ScenarioError, core_errors
 from farlink.limits import check_threads
 from farlink.result import Result
@@ -26,15 +27,19 @@ def run(
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
     cancel: Cancel | None = None,
+    piece: Piece | None = None,
 ) -> Result:
-    """Run every point and seed of a scenario; see `farlink.run`."""
+    """Run every point and seed of a scenario, or a piece of it; see `farlink.run`."""
     from farlink import _core
 
     check_threads(threads)
-    points = scenario.points()
+    points, runs = (None, None) if piece is None else (piece.points, piece.runs)
+    expanded = scenario.expanded(points)
+    span = None if runs is None else (runs.start, runs.stop)
+    chosen = None if points is None else list(points)
     with core_errors(scenario.in_its_words):
-        output = _core.run(scenario.to_json(), threads, progress, announce, rows, cancel)
-    return from_core(scenario, points, output)
+        output = _core.run(scenario.to_json(), threads, progress, announce, rows, cancel, chosen, span)
+    return from_core(scenario, expanded, output, piece)
 
 
 def trace(

@@ -11,6 +11,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from farlink import units
+from farlink.build import SHOWN
 from farlink.engines import trace_run
 from farlink.intervals import half_width, interval_words
 from farlink.output import whole_file
@@ -65,6 +66,7 @@ def render_report(result: Result, *, command: str | None = None) -> str:
         scenario=_text(result.scenario.to_toml()),
         command=_text(command or "farlink.run(...)"),
         version=_text(result.version),
+        build=_text(result.build[:SHOWN]),
         seed=result.seed,
     )
 

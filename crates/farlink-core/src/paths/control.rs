@@ -81,6 +81,8 @@ pub(super) struct Controller {
     /// The largest rate of each of the last rounds, the present one last.
     rates: VecDeque<f64>,
     has_full_sample: bool,
+    /// Whether less was sent lately than the path would have carried.
+    is_limited: bool,
     full_rate: f64,
     flat_rounds: u32,
     push: f64,
@@ -119,6 +121,7 @@ impl Controller {
             phase: Phase::Start,
             rates: VecDeque::from([0.0]),
             has_full_sample: false,
+            is_limited: false,
             full_rate: 0.0,
             flat_rounds: 0,
             push: PUSH.1,
@@ -201,11 +204,17 @@ impl Controller {
         self.queue_target.max(wanted.min(most))
     }
 
+    /// By how much the pace exceeds the rate at the start. Where the users' own slow starts decide what is sent, they come in bursts
+    /// that a pace of twice the rate would stretch over the round trip, which ends them (CUBIC's HyStart).
+    fn growth(&self) -> f64 {
+        if self.is_limited { 4.0 } else { 2.0 }
+    }
+
     /// Bytes per second to send now.
     pub(super) fn pace(&self, seen: Seen) -> f64 {
         let rate = self.sending_rate();
         let pace = match self.phase {
-            Phase::Start => 2.0 * rate.max(2.0 * self.packet / seen.round_trip),
+            Phase::Start => self.growth() * rate.max(2.0 * self.packet / seen.round_trip),
             Phase::Drain(_) => DRAIN * self.rate(),
             Phase::Cruise => {
                 let target = self.target(seen);
@@ -249,6 +258,9 @@ impl Controller {
 
     /// Bytes were acknowledged.
     pub(super) fn acknowledged(&mut self, now: Time, bytes: u32, sample: Option<RateSample>, seen: Seen) {
+        if let Some(sample) = sample {
+            self.is_limited = sample.is_limited;
+        }
         // Where packets wait, the path is full, whatever the sender had to send.
         let is_full = seen.queue > self.target(seen);
         if let Some(sample) = sample.filter(|sample| is_full || !sample.is_limited || sample.rate > self.rate()) {
@@ -257,7 +269,7 @@ impl Controller {
             self.has_full_sample |= is_full || !sample.is_limited;
         }
         if self.phase == Phase::Start {
-            let most = 2.2 * self.sending_rate() * seen.unqueued + 2.0 * self.packet;
+            let most = 1.1 * self.growth() * self.sending_rate() * seen.unqueued + 2.0 * self.packet;
             self.window = (self.window + f64::from(bytes)).min(most).max(2.0 * self.packet);
             if seen.queue > self.target(seen) {
                 self.drain(now, seen);

@@ -75,6 +75,13 @@ pub struct PathStats {
     pub flight_bytes: u64,
 }
 
+/// A driver that wakes up late while packets wait catches up with so much time, so many bytes, and always with some time; one that
+/// had nothing to send with less. As AeroTP does: an operating system under load wakes programs up to 20 ms late.
+const LATE: Time = Time::from_millis(20);
+const LATE_BYTES: f64 = 65_536.0;
+const LATE_ALWAYS: Time = Time::from_millis(5);
+const LATE_IDLE: Time = Time::from_millis(2);
+
 /// Between two probes of a path that does not answer.
 const PROBE_AGAIN: (Time, Time) = (Time::from_millis(250), Time::from_secs(1));
 
@@ -127,6 +134,8 @@ pub(super) struct PathEnd<D> {
     pub(super) stats: PathStats,
     /// When the pace allows the next packet.
     next_send: Time,
+    /// Whether packets wait for it.
+    is_awaited: bool,
     /// Number of the packet that ends the present round.
     round_ends: u64,
     loss_due: Time,
@@ -153,6 +162,7 @@ impl<D: Payload> PathEnd<D> {
             budget: Budget::new(now, &rules),
             stats: PathStats::default(),
             next_send: Time::ZERO,
+            is_awaited: false,
             round_ends: 0,
             loss_due: Time::NEVER,
             probe_due: now,
@@ -243,14 +253,24 @@ impl<D: Payload> PathEnd<D> {
             self.budget.sent(now, bytes);
             self.used_at = Some(now);
             self.probe_due = now + self.rules.probe_interval;
-            let spent = Time::from_secs_f64(f64::from(bytes) / self.control.pace(self.seen()));
-            // A driver that is a little late catches up.
-            let earliest = Time::from_ps(now.as_ps().saturating_sub(Time::from_millis(2).as_ps()));
+            let pace = self.control.pace(self.seen());
+            let spent = Time::from_secs_f64(f64::from(bytes) / pace);
+            let earliest = Time::from_ps(now.as_ps().saturating_sub(self.catches_up(pace).as_ps()));
             self.next_send = self.next_send.max(earliest) + spent;
         }
         self.flight.send(now, bytes, content, is_unloaded);
         self.count_answer(bytes);
         self.count_sent(bytes);
+    }
+
+    /// How far the pace may lie behind: a driver that wakes up late sends what was due meanwhile. After an idle time nothing was.
+    fn catches_up(&self, pace: f64) -> Time {
+        if self.is_awaited { LATE.min(Time::from_secs_f64(LATE_BYTES / pace).max(LATE_ALWAYS)) } else { LATE_IDLE }
+    }
+
+    /// Packets wait for the pace of this path, or none does.
+    pub(super) fn note_awaited(&mut self, is_awaited: bool) {
+        self.is_awaited = is_awaited;
     }
 
     /// Notes a packet that nobody acknowledges.

@@ -67,6 +67,7 @@ impl<D: Payload> PathBundle<D> {
             if end.has_window() && end.paced_at() <= now {
                 end.flight.limit();
             }
+            end.note_awaited(is_waiting && end.paced_at() > now);
         }
         None
     }

@@ -10,8 +10,11 @@ use super::read::{Refusal, read, show};
 use super::{Scenario, check, idle};
 use crate::ConfigError;
 
-/// Largest number of points of a grid.
+/// Largest number of points of a grid that is expanded as a whole.
 pub const MAX_POINTS: usize = 100_000;
+
+/// Largest number of points of a grid whose points are made one by one.
+pub const MOST_SINGLE_POINTS: usize = 10_000_000;
 
 /// A scenario's grid points.
 #[derive(Clone, Debug)]
@@ -52,28 +55,87 @@ impl Expanded {
 /// # Errors
 /// The first error that is found.
 pub fn expand(scenario: &Value) -> Result<Expanded, ConfigError> {
-    let Value::Object(table) = scenario else {
-        return Err(ConfigError::new("", "a scenario is a table of keys", "see `farlink schema` for what is allowed"));
-    };
-    let axes = axes(table)?;
-    let size = axes.iter().try_fold(1_usize, |size, axis| size.checked_mul(axis.length));
-    if size.is_none_or(|size| size > MAX_POINTS) {
-        let lengths: Vec<_> = axes.iter().map(|axis| axis.length.to_string()).collect();
-        let what = format!("{} points are more than {MAX_POINTS}", lengths.join(" x "));
-        return Err(ConfigError::new("grid", what, "give fewer values, or split the scenario"));
+    let points = Points::within(scenario, MAX_POINTS, "give fewer values, or split the scenario")?;
+    let all = 0..points.count();
+    points.expanded(all)
+}
+
+/// Checks a scenario at some points of its grid, by their numbers, in this order.
+///
+/// # Errors
+/// The first error that is found at these points, or if there is no such point.
+pub fn expand_some(scenario: &Value, numbers: &[usize]) -> Result<Expanded, ConfigError> {
+    Points::new(scenario)?.expanded(numbers.iter().copied())
+}
+
+/// The points of a scenario, made one by one: a grid of a million takes no more memory than its lists of values.
+pub struct Points {
+    /// The scenario without its grid.
+    base: Map<String, Value>,
+    axes: Vec<Axis>,
+    grid: Grid,
+    grid_zip: Vec<Grid>,
+    count: usize,
+}
+
+impl Points {
+    /// The points of a scenario, none of which is checked yet.
+    ///
+    /// # Errors
+    /// If the grid itself is refused, or has more than [`MOST_SINGLE_POINTS`].
+    pub fn new(scenario: &Value) -> Result<Self, ConfigError> {
+        Points::within(scenario, MOST_SINGLE_POINTS, "give fewer values")
     }
 
-    let mut base = table.clone();
-    let grid = base.shift_remove("grid").map_or(Ok(Grid::default()), |grid| read_at("grid", &grid))?;
-    let grid_zip = base.shift_remove("grid_zip").map_or(Ok(Vec::new()), |grids| read_at("grid_zip", &grids))?;
+    fn within(scenario: &Value, most: usize, remedy: &str) -> Result<Self, ConfigError> {
+        let Value::Object(table) = scenario else {
+            return Err(ConfigError::new(
+                "",
+                "a scenario is a table of keys",
+                "see `farlink schema` for what is allowed",
+            ));
+        };
+        let axes = axes(table)?;
+        let count = axes.iter().try_fold(1_usize, |size, axis| size.checked_mul(axis.length));
+        let Some(count) = count.filter(|count| *count <= most) else {
+            let lengths: Vec<_> = axes.iter().map(|axis| axis.length.to_string()).collect();
+            let what = format!("{} points are more than {most}", lengths.join(" x "));
+            return Err(ConfigError::new("grid", what, remedy));
+        };
+        let mut base = table.clone();
+        let grid = base.shift_remove("grid").map_or(Ok(Grid::default()), |grid| read_at("grid", &grid))?;
+        let grid_zip = base.shift_remove("grid_zip").map_or(Ok(Vec::new()), |grids| read_at("grid_zip", &grids))?;
+        Ok(Points { base, axes, grid, grid_zip, count })
+    }
 
-    let mut points = Vec::with_capacity(size.unwrap_or(1));
-    let mut approximations = Vec::new();
-    let mut index = vec![0; axes.len()];
-    loop {
-        let settings = settings_at(&axes, &index);
-        let (scenario, given) = point(&base, &settings)?;
-        check_point(&scenario, &given).map_err(|error| blame_check(error, &base, &axes, &index))?;
+    /// How many there are, at least one.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The settings that vary, with their values at a point, in file order.
+    ///
+    /// # Errors
+    /// If there is no such point.
+    pub fn settings(&self, number: usize) -> Result<Vec<(String, Value)>, ConfigError> {
+        let index = self.index(number)?;
+        let settings = settings_at(&self.axes, &index).into_iter();
+        Ok(settings.map(|setting| (setting.path.to_owned(), setting.value.clone())).collect())
+    }
+
+    /// A point, checked, and its scenario as it was written: without a grid, with the settings of this point.
+    ///
+    /// # Errors
+    /// If it is refused, or there is no such point.
+    pub fn point(&self, number: usize) -> Result<(Point, Value), ConfigError> {
+        self.checked(number, &mut Vec::new())
+    }
+
+    fn checked(&self, number: usize, approximations: &mut Vec<Approximation>) -> Result<(Point, Value), ConfigError> {
+        let index = self.index(number)?;
+        let settings = settings_at(&self.axes, &index);
+        let (scenario, given) = point(&self.base, &settings)?;
+        check_point(&scenario, &given).map_err(|error| blame_check(error, &self.base, &self.axes, &index))?;
         for engine in &scenario.engines {
             for approximation in check_keys(engine.engine(), &given, scenario.unsupported)? {
                 if !approximations.contains(&approximation) {
@@ -82,10 +144,42 @@ pub fn expand(scenario: &Value) -> Result<Expanded, ConfigError> {
             }
         }
         let settings = settings.iter().map(|setting| (setting.path.to_owned(), setting.value.clone())).collect();
-        points.push(Point { settings, scenario });
-        if !advance(&mut index, &axes) {
-            return Ok(Expanded { points, approximations, grid, grid_zip });
+        Ok((Point { settings, scenario }, given))
+    }
+
+    fn expanded(self, numbers: impl Iterator<Item = usize>) -> Result<Expanded, ConfigError> {
+        let (mut points, mut approximations) = (Vec::new(), Vec::new());
+        for number in numbers {
+            points.push(self.checked(number, &mut approximations)?.0);
         }
+        if points.is_empty() {
+            let remedy = format!("give numbers from 0 to {}", self.count - 1);
+            return Err(ConfigError::new("points", "no point is chosen", remedy));
+        }
+        Ok(Expanded { points, approximations, grid: self.grid, grid_zip: self.grid_zip })
+    }
+
+    /// The position of a point on each axis; the last axis varies fastest.
+    fn index(&self, number: usize) -> Result<Vec<usize>, ConfigError> {
+        if number >= self.count {
+            let remedy = format!("give numbers from 0 to {}", self.count - 1);
+            return Err(ConfigError::new("points", format_args!("there is no point {number}"), remedy));
+        }
+        let (mut index, mut rest) = (vec![0; self.axes.len()], number);
+        for (at, axis) in index.iter_mut().zip(&self.axes).rev() {
+            *at = rest % axis.length;
+            rest /= axis.length;
+        }
+        Ok(index)
+    }
+}
+
+impl Point {
+    /// The scenario at this point with every default written out that has an effect.
+    pub fn normalised(&self) -> Value {
+        let mut normalised = serde_json::to_value(&self.scenario).expect("a scenario has only text as keys");
+        idle::strip(&mut normalised, &self.scenario);
+        normalised
     }
 }
 
@@ -108,18 +202,6 @@ impl Axis {
 
 fn settings_at<'a>(axes: &'a [Axis], index: &[usize]) -> Vec<Setting<'a>> {
     axes.iter().zip(index).flat_map(|(axis, &at)| axis.settings(at)).collect()
-}
-
-/// The next point; the last axis varies fastest. False after the last point.
-fn advance(index: &mut [usize], axes: &[Axis]) -> bool {
-    for (at, axis) in index.iter_mut().zip(axes).rev() {
-        *at += 1;
-        if *at < axis.length {
-            return true;
-        }
-        *at = 0;
-    }
-    false
 }
 
 /// `[grid]` gives one axis per path, each `[[grid_zip]]` one for all of its paths; in file order.

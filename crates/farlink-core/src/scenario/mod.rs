@@ -37,7 +37,7 @@ pub use document::from_json;
 #[cfg(feature = "toml")]
 pub use document::from_toml;
 pub use engine::{Approximation, ENGINES, Engine, EngineName, HonouredKeys, Unsupported};
-pub use expand::{Expanded, MAX_POINTS, Point, expand};
+pub use expand::{Expanded, MAX_POINTS, MOST_SINGLE_POINTS, Point, Points, expand, expand_some};
 pub use flow::Flow;
 pub use fluid::Fluid;
 pub use gateway::{Custody, Gateway};

@@ -225,6 +225,15 @@ fn tcp_over_two_paths() {
     }
 }
 
+/// A connection's slow start is not held back: neither by drops while the rate of a path is being found, nor by a pace that stretches
+/// its bursts.
+#[test]
+fn tcp_fills_the_paths_within_two_seconds() {
+    let wires = [Wire::new(50e6, 0.014), Wire::new(10e6, 0.020)];
+    let (share, _) = compare("50 Mb/s 14 ms, 10 Mb/s 20 ms", &wires, 1, CongestionControl::Cubic, (2.0, 5.0));
+    assert!(share > 0.85, "{share}");
+}
+
 /// A flow of TCP goes on within a second when the path is unplugged that has five sixths of the rate.
 #[test]
 #[ignore = "minutes"]

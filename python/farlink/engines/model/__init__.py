@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from farlink.engines.model.forms import answers
 from farlink.engines.model.point import points
 from farlink.engines.model.table import Table
+from farlink.engines.piece import Piece
 from farlink.limits import check_threads
 from farlink.result import Result
 from farlink.scenario import Scenario
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from farlink._core import Cancel
 
 
-def check(scenario: Scenario) -> None:
+def check(scenario: Scenario, piece: Piece | None = None) -> None:
     """Refuse what `run` would refuse."""
-    run(scenario, rows=False)
+    run(scenario, rows=False, piece=piece)
 
 
 def run(
@@ -36,16 +37,19 @@ def run(
     announce: Callable[[str], None] | None = None,  # noqa: ARG001 (nothing takes long)
     rows: bool = True,
     cancel: Cancel | None = None,
+    piece: Piece | None = None,
 ) -> Result:
-    """Evaluate every point of a scenario, once; see `farlink.run`. Threads and seeds change nothing."""
+    """Evaluate every point of a scenario, or some, once; see `farlink.run`. Threads and seeds change nothing."""
     from farlink import _core
 
     check_threads(threads)
-    settings = scenario.points()
+    numbers = None if piece is None else piece.points
+    expanded = scenario.expanded(numbers)
+    settings = expanded.points
     table = Table()
     interrupted = False
     try:
-        for number, point in enumerate(points(scenario)):
+        for number, point in enumerate(points(scenario, numbers)):
             if cancel is not None and cancel.is_set():
                 interrupted = True
                 break
@@ -57,11 +61,12 @@ def run(
     return Result(
         scenario=scenario,
         version=_core.__version__,
-        seed=int(scenario.normalised().get("seed", 1)),
+        seed=expanded.seed,
         points=settings,
         columns=table.rows() if rows else {},
         summary_columns=table.summary(),
         interrupted=interrupted,
-        approximations=scenario.approximations(),
+        approximations=expanded.approximations,
         notes=table.notes(len(settings)),
+        numbers=numbers,
     )

@@ -183,12 +183,12 @@ class Point:
         return sum(flow.count for flow in self.flows)
 
 
-def points(scenario: Scenario) -> Iterator[Point]:
-    """The points of a scenario, in the order in which they run."""
+def points(scenario: Scenario, numbers: Sequence[int] | None = None) -> Iterator[Point]:
+    """The points of a scenario, or those with these numbers, in the order in which they run."""
     from farlink import _core
 
     with core_errors(scenario.in_its_words):
-        texts = _core.model_points(scenario.to_json())
+        texts = _core.model_points(scenario.to_json(), None if numbers is None else list(numbers))
     for text in texts:
         found = json.loads(text, object_hook=_given)
         yield _point(found["scenario"], found["sizes"], found["rows"])

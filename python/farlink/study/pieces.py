@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import pairwise
-from numbers import Integral
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +10,12 @@ import numpy as np
 
 from farlink.engines import Progress, named_engines, prepare
 from farlink.engines.core_result import from_core
+from farlink.engines.piece import whole
 from farlink.errors import ArgumentError, core_errors
+from farlink.joined import by_engine, refused, stacked
 from farlink.limits import check_threads
-from farlink.result import Result, stacked
+from farlink.result import Result
 from farlink.scenario import Point, Scenario
-from farlink.untrusted import printable
 
 if TYPE_CHECKING:
     from farlink._core import Cancel, RunOutput
@@ -83,7 +82,8 @@ class Study:
 
         check_threads(threads)
         self.scenario = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
-        self.points: list[Point] = self.scenario.points()
+        self._expanded = self.scenario.expanded()
+        self.points: list[Point] = self._expanded.points
         engines = named_engines(self.scenario)
         if len(engines) > 1:
             remedy = f"one study for each: engine={' or engine='.join(map(repr, engines))}"
@@ -131,7 +131,7 @@ class Study:
         ScenarioError
             If there is no such point, or the runs are estimated to cost more than ``[limits]`` allows.
         """
-        point, first_run, runs = self._known_point(point), _whole("first_run", first_run), _whole("runs", runs)
+        point, first_run, runs = self._known_point(point), whole("first_run", first_run), whole("runs", runs)
         with core_errors(self.scenario.in_its_words):
             return self._result(self._core.run(point, first_run, runs, progress, cancel))
 
@@ -159,13 +159,18 @@ class Study:
             If rows are missing, occur twice or are of another study.
         """
         point = self._known_point(point)
-        pieces = self._pieces(results)
-        rows = stacked([piece.columns for piece in pieces])
+        return self.next_runs_of(point, [piece.columns for piece in self._pieces(results)])
+
+    def next_runs_of(self, point: int, tables: Sequence[Mapping[str, Any]]) -> range:
+        """As `next_runs`, from tables of rows; without a column ``point`` they are of this point."""
+        rows = stacked(tables)
+        if rows and "point" not in rows:
+            rows = {"point": np.full(len(rows["run"]), point, dtype=np.uint64), **rows}
         try:
             with core_errors(self.scenario.in_its_words):
                 wanted = self._core.next_runs(point, rows)
         except ValueError as error:
-            raise _refused(error) from error
+            raise refused(error) from error
         return range(*wanted) if wanted is not None else range(0)
 
     def together(self, results: Iterable[Result]) -> Result:
@@ -187,20 +192,12 @@ class Study:
         ArgumentError
             If there is no piece, one is of another study, or a run occurs twice.
         """
-        from farlink import _core
-
         pieces = self._pieces(results)
         if not pieces:
             raise ArgumentError("results: there is no piece", "give the results of Study.run")
-        rows = _in_order(stacked([piece.columns for piece in pieces]), "point", "run")
-        if self.engine == "fluid":
-            summary = _in_order(stacked([piece.summary_columns for piece in pieces]), "point")
-            _check_once(summary)
-        else:
-            try:
-                summary = dict(_core.summarise(rows))
-            except ValueError as error:
-                raise _refused(error) from error
+        rows, summary = by_engine(
+            stacked([piece.columns for piece in pieces]), stacked([piece.summary_columns for piece in pieces]), [self.engine]
+        )
         notes = [*self._core.notes(), *(note for piece in pieces for note in piece.notes)]
         output: RunOutput = {
             "interrupted": any(piece.interrupted for piece in pieces),
@@ -211,10 +208,10 @@ class Study:
         return self._result(output)
 
     def _result(self, output: RunOutput) -> Result:
-        return from_core(self.scenario, self.points, output)
+        return from_core(self.scenario, self._expanded, output)
 
     def _known_point(self, point: int) -> int:
-        number = _whole("point", point)
+        number = whole("point", point)
         if number >= len(self.points):
             raise ArgumentError(f"point: there is no point {number}", f"the study has points 0 to {len(self.points) - 1}")
         return number
@@ -230,31 +227,3 @@ class Study:
                     f"results: entry {number} is of another scenario, or without rows", "give the results of this study's run"
                 )
         return pieces
-
-
-def _refused(error: ValueError) -> ArgumentError:
-    message, _, remedy = str(error).partition("; ")
-    return ArgumentError(message, remedy)
-
-
-def _in_order(columns: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Rows sorted by these columns; rows with equal keys keep their order."""
-    order = np.lexsort([columns[key] for key in reversed(keys)])
-    return {
-        name: [values[row] for row in order] if isinstance(values, list) else values[order] for name, values in columns.items()
-    }
-
-
-def _check_once(summary: Mapping[str, Any]) -> None:
-    points = [int(point) for point, flow in zip(summary["point"], summary["flow"], strict=True) if flow == "all"]
-    for earlier, point in pairwise(points):
-        if earlier == point:
-            raise ArgumentError(f"rows: run 0 of point {point} occurs twice", "give each run once")
-
-
-def _whole(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 2**53:
-        raise ArgumentError(
-            f"{name}: {printable(repr(value), 60)} is not a whole number of at least 0", "points and runs count from 0"
-        )
-    return int(value)
