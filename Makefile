@@ -13,6 +13,7 @@
 # make live     flows simulated and played for real, side by side, and the page: three hours, as root
 # make gateways  iperf3, curl, outages and floods through farlink gateway, beside the kernel's TCP and kcptun, and the page: an hour, as root
 # make bundle-paths  farlink bundle carry over emulated paths beside the kernel's MPTCP, and its page: half an hour, as root
+# make bundle-axis  real pppds in guests, farlink's PPP and the simulator over the same lines that drop, and the page: four hours, as root
 # make bundle-tcp  this kernel's TCP over a simulated bundle of Linux beside the simulated TCP, and the page: half an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
@@ -33,7 +34,7 @@ SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.py
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-tcp nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-axis bundle-tcp nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -120,8 +121,14 @@ gateways: test-tools
 	@$(BIN)/python docs/gateway_paths.py
 
 bundle-paths: test-tools
-	@.ci/apt-packages ip=iproute2 curl=curl
+	@.ci/apt-packages ip=iproute2 curl=curl ping=iputils-ping
 	@$(BIN)/python docs/bundle_paths.py
+	@$(BIN)/python docs/bundle_speed.py
+
+bundle-axis: test-tools
+	@.ci/apt-packages ip=iproute2 qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
+	@$(BIN)/python docs/bundle_axis.py
+	@$(BIN)/python docs/bundle_ttys.py
 
 bundle-tcp: test-tools
 	@.ci/apt-packages ip=iproute2

@@ -38,7 +38,7 @@ class World:
     Parameters
     ----------
     paths
-        Links of scenarios, by the name of the path.
+        Links of scenarios, by the name of the path; None for a wire (veth) as fast as the machine.
     standby
         Paths that are used only while no other one is up.
     redundant
@@ -46,19 +46,22 @@ class World:
 
     Attributes
     ----------
+    carrying
+        Both ends of the bundle: the server's, then the ship's.
     began_s
         When the last path began to be played, by the monotonic clock.
     late_ms
         After the end: of the packets of each emulator 99 % were at most so late.
     """
 
-    def __init__(self, paths: Mapping[str, Path_], *, standby: Sequence[str] = (), redundant: bool = False) -> None:
+    def __init__(self, paths: Mapping[str, Path_ | None], *, standby: Sequence[str] = (), redundant: bool = False) -> None:
         self.names, self._standby, self._redundant = list(paths), standby, redundant
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=MEMORY if MEMORY.is_dir() else None)
         self.folder = Path(self._folder.name)
-        self._emulations = [Emulation(_scenario(link)) for link in paths.values()]
+        self._emulations = [None if link is None else Emulation(_scenario(link)) for link in paths.values()]
         self._namespaces = Namespaces()
         self._running: list[subprocess.Popen[bytes]] = []
+        self.carrying: list[subprocess.Popen[bytes]] = []
         self._played = 0
         self.began_s = 0.0
         self.late_ms = 0.0
@@ -70,12 +73,14 @@ class World:
             self.ship, self.shore = self._namespaces.near, self._namespaces.far
             for at, (name, emulation) in enumerate(zip(self.names, self._emulations, strict=True)):
                 ends = ((self.ship, name, self.of_ship(name)), (self.shore, f"to-{name}", self.of_shore(name)))
-                for device, (space, called, address) in zip(emulation.tunnel(), ends, strict=True):
+                devices = _wire(at) if emulation is None else emulation.tunnel()
+                for device, (space, called, address) in zip(devices, ends, strict=True):
                     _run("ip", "link", "set", "dev", device, "netns", space, "name", called)
                     _run("ip", "-n", space, "address", "add", f"{address}/30", "dev", called)
                     _run("ip", "-n", space, "link", "set", "dev", called, "txqueuelen", "2000", "up")
                 _run("ip", "-n", self.ship, "route", "add", "default", "via", self.of_shore(name), "metric", f"{100 + at}")
-                emulation.start()
+                if emulation is not None:
+                    emulation.start()
                 self.began_s = time.monotonic()
                 self._played += 1
             for space in (self.ship, self.shore):
@@ -98,7 +103,8 @@ class World:
                 process.wait(20)
         try:
             for emulation in self._emulations[: self._played]:
-                self.late_ms = max(self.late_ms, _late_ms(emulation))
+                if emulation is not None:
+                    self.late_ms = max(self.late_ms, _late_ms(emulation))
         finally:
             self._namespaces.__exit__(kind, error, trace)
             self._folder.cleanup()
@@ -127,7 +133,7 @@ class World:
         for own, peer in (("ship", "shore"), ("shore", "ship")):
             (self.folder / f"{own}.toml").write_text(self._config(own, peer, keys[peer]))
         for own, space in (("shore", self.shore), ("ship", self.ship)):
-            self.start(own, space, *CLI, "bundle", "carry", str(self.folder / f"{own}.toml"))
+            self.carrying.append(self.start(own, space, *CLI, "bundle", "carry", str(self.folder / f"{own}.toml")))
         for name in self.names:
             self.until(lambda name=name: f"up: {name}" in self.said("ship"), lambda: self.said("ship") + self.said("shore"))
         _run(*inside(self.ship, ["ping", "-c", "1", "-W", "3", SHORE]))
@@ -203,6 +209,13 @@ class World:
         for name in self.names:
             _run("ip", "-n", self.ship, "mptcp", "endpoint", "add", self.of_ship(name), "dev", name, "subflow")
             _run("ip", "-n", self.shore, "mptcp", "endpoint", "add", self.of_shore(name), "dev", f"to-{name}", "signal")
+
+
+def _wire(at: int) -> tuple[str, str]:
+    """The two ends of a wire."""
+    near, far = f"farlink-s{at}", f"farlink-v{at}"
+    _run("ip", "link", "add", near, "type", "veth", "peer", "name", far)
+    return near, far
 
 
 def _late_ms(emulation: Emulation) -> float:

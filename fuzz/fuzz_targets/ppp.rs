@@ -75,7 +75,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             12 => {
                 let mut packet = vec![0x45; content.len().max(20)];
                 packet[1..=content.len().min(19)].copy_from_slice(&content[..content.len().min(19)]);
-                bundle.send(now, Bytes::from(packet));
+                bundle.send(now, Bytes::from(packet), u64::from(*length) / 16);
             }
             13 => bundle.close(now),
             _ => {

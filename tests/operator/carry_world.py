@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -67,7 +67,16 @@ class End:
 class Carried:
     """A bundle over wires."""
 
-    def __init__(self, made: Wires, folder: Path, rates: dict[str, str], *, fallback: bool, options: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        made: Wires,
+        folder: Path,
+        rates: dict[str, str],
+        *,
+        fallback: bool,
+        options: tuple[str, ...],
+        serial: Callable[[str], str] = lambda _end: "",
+    ) -> None:
         self._made, self.folder = made, folder
         self.wires: dict[str, Wire] = {name: made.add(name) for name in rates}
         for name, rate in rates.items():
@@ -86,9 +95,13 @@ class Carried:
         ]
         ship = [f'address = "{first.target}:{PORT}"', 'routes = ["0.0.0.0/0"]', f"fallback = {str(fallback).lower()}"]
         tun = '[tun]\nname = "carried0"\naddresses = ["{}/24"]\n'
-        self.ship_config = self._write("ship", "vps", keys["vps"], ship, tun.format(SHIP) + "".join(self._paths))
+        self.ship_config = self._write(
+            "ship", "vps", keys["vps"], ship, tun.format(SHIP) + "".join(self._paths) + serial("near")
+        )
         far_paths = "".join(re.sub(r"(interface|address) = .*\n", "", path) for path in self._paths)
-        self.vps_config = self._write("vps", "ship", keys["ship"], [f'listen = "0.0.0.0:{PORT}"'], tun.format(VPS) + far_paths)
+        self.vps_config = self._write(
+            "vps", "ship", keys["ship"], [f'listen = "0.0.0.0:{PORT}"'], tun.format(VPS) + far_paths + serial("far")
+        )
         self.vps = End(made.far, self.vps_config)
         self.ship = End(made.near, self.ship_config, *options)
 
@@ -143,11 +156,17 @@ class Carried:
 
 @contextmanager
 def carried(
-    folder: Path, rates: dict[str, str] | None = None, *, fallback: bool = False, options: tuple[str, ...] = ()
+    folder: Path,
+    rates: dict[str, str] | None = None,
+    *,
+    fallback: bool = False,
+    options: tuple[str, ...] = (),
+    serial: Callable[[str], str] = lambda _end: "",
 ) -> Iterator[Carried]:
-    """Two ends over wires of these rates, which are gone afterwards."""
+    """Two ends over wires of these rates, and further paths that `serial` describes at each end. They are gone afterwards."""
     with wires() as made:
-        world = Carried(made, folder, rates or {"one": "20mbit", "two": "10mbit"}, fallback=fallback, options=options)
+        usual = {"one": "20mbit", "two": "10mbit"}
+        world = Carried(made, folder, rates or usual, fallback=fallback, options=options, serial=serial)
         try:
             yield world
         finally:

@@ -10,21 +10,18 @@ import contextlib
 import json
 import random
 import shutil
-import socket
-import struct
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from farlink.operator.bank import pace
-from tests.qemu.ppp_world import ADDRESSES, End, MissedError, Stream, World, play, why_left
+from tests.qemu.places import MissedError
+from tests.qemu.ppp_world import World, play, why_left
+from tests.qemu.traffic import Datagrams, Transfer, lateness
 
-_PORT = 5001
 _LOOK_S = 0.1
 _STATE_EVERY = 20
-# IP and UDP.
-_HEADER_BYTES = 28
 # The guest is emulated: it cannot wake for each 3 bytes of sixteen modems.
 _PIECE_S = 0.05
 _NO_CARRIER = "no carrier"
@@ -89,87 +86,6 @@ class Lines:
                 self._noticed[at].clear()
                 await self._world.drop_late(at, late["end"], late["s"])
                 self._noticed[at].set()
-
-
-# Of `struct tcp_info`: timeout, segments that are not acknowledged, smoothed round trip, congestion window.
-_TCP_INFO = struct.Struct("<8x I 12x I 40x I 8x I")
-_TCP_WINDOW_CLAMP = 10
-
-
-class Transfer:
-    """One TCP connection from the near end to the far end, that always has data; with `window_bytes`, no more is under way."""
-
-    def __init__(self, ends: dict[str, End], window_bytes: int | None = None, *, is_clamped: bool = False) -> None:
-        self._loop = asyncio.get_running_loop()
-        with ends["far"].network():
-            self._listener = socket.create_server(("0.0.0.0", _PORT))
-        with ends["near"].network():
-            self._sender = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        if window_bytes is not None:
-            # Linux takes twice as much, and offers half of it, but no more than what it thinks that packets take of its memory.
-            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, (8 if is_clamped else 1) * window_bytes)
-            if is_clamped:
-                self._listener.setsockopt(socket.IPPROTO_TCP, _TCP_WINDOW_CLAMP, window_bytes)
-        for one in (self._listener, self._sender):
-            one.setblocking(False)
-        self.arrived: list[tuple[float, int]] = []
-        self._tasks = [asyncio.ensure_future(self._receive()), asyncio.ensure_future(self._send())]
-
-    async def _send(self) -> None:
-        await self._loop.sock_connect(self._sender, (ADDRESSES["far"], _PORT))
-        while True:
-            await self._loop.sock_sendall(self._sender, b"x" * 4096)
-
-    async def _receive(self) -> None:
-        connection, _ = await self._loop.sock_accept(self._listener)
-        connection.setblocking(False)
-        total = 0
-        while data := await self._loop.sock_recv(connection, 65536):
-            total += len(data)
-            self.arrived.append((time.monotonic(), total))
-
-    def state(self) -> dict[str, float]:
-        """What the sender's TCP thinks."""
-        size = _TCP_INFO.size
-        rto_us, unacked, rtt_us, cwnd = _TCP_INFO.unpack(self._sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, size))
-        return {"rto_s": rto_us / 1e6, "unacked": unacked, "srtt_s": rtt_us / 1e6, "cwnd": cwnd}
-
-    async def close(self) -> list[str]:
-        """End it; returns what went wrong."""
-        wrong = [repr(task.exception()) for task in self._tasks if task.done() and task.exception() is not None]
-        for task in self._tasks:
-            task.cancel()
-        self._sender.close()
-        self._listener.close()
-        return wrong
-
-
-class Datagrams:
-    """Datagrams from the near end to the far end at a constant rate, below `Transfer`'s names."""
-
-    def __init__(self, ends: dict[str, End], *, packet_bytes: int, rate_bps: float, for_s: float) -> None:
-        every_s = 8 * packet_bytes / rate_bps
-        self._bytes = packet_bytes - _HEADER_BYTES
-        self._stream = Stream(ends, length=packet_bytes, every_s=every_s)
-        self._stream.start(int(for_s / every_s))
-
-    @property
-    def arrived(self) -> list[tuple[float, int]]:
-        """When payload arrived, and how much there was by then."""
-        return [(at, (count + 1) * self._bytes) for count, at in enumerate(sorted(self._stream.arrived.values()))]
-
-    async def close(self) -> list[str]:
-        """End it; returns what went wrong."""
-        self._stream.close()
-        return [f"{self._stream.refused} datagrams refused"] if self._stream.refused else []
-
-
-async def lateness(found: list[float]) -> None:
-    """How late the loop, and with it the bank, wakes up."""
-    while True:
-        due = time.monotonic() + _LOOK_S
-        await asyncio.sleep(_LOOK_S)
-        found.append(time.monotonic() - due)
 
 
 async def load(cell: dict[str, Any], world: World) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.qemu.ppp_load import Transfer, load
-from tests.qemu.ppp_world import Stream, World, play, until
+from tests.qemu.places import until
+from tests.qemu.ppp_load import load
+from tests.qemu.ppp_world import World, play
+from tests.qemu.traffic import Stream, Transfer
 
 Found = dict[str, Any]
 

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import fcntl
-import itertools
 import os
 import re
 import select
 import signal
 import socket
-import subprocess
 import time
 import tty
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,28 +30,13 @@ from farlink.operator.at.profiles import load as load_profile
 from farlink.operator.bank import Ports, of_options, serve
 from farlink.operator.config import Bundle, Secrets, load
 from farlink.operator.pppd import Pppd
+from tests.qemu.places import ADDRESSES, MissedError, Place, until
+from tests.qemu.traffic import Stream
 
-ADDRESSES = {"near": "10.64.64.1", "far": "10.64.64.2"}
-_NEW_NETWORK = 0x40000000
-_PORT = 5000
 _BANK = Path("/tmp/modems")
 
 
-class MissedError(Exception):
-    """What was waited for did not come."""
-
-
-async def until(condition: Callable[[], Any], what: str, within_s: float) -> Any:
-    """Wait until a condition holds, and return what it gave."""
-    end = time.monotonic() + within_s
-    while not (found := condition()):
-        if time.monotonic() > end:
-            raise MissedError(f"{what}: not within {within_s:g} s")
-        await asyncio.sleep(0.05)
-    return found
-
-
-class End:
+class End(Place):
     """One end of a bundle: its namespaces, its configuration, its files.
 
     Parameters
@@ -70,17 +52,9 @@ class End:
     """
 
     def __init__(self, name: str, lines: int, folder: Path, *, ppp: str = "", top: str = "") -> None:
-        self.name, self.folder = name, folder / name
+        super().__init__(name)
+        self.folder = folder / name
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.inside: list[str] = []
-        self._holder: subprocess.Popen[bytes] | None = None
-        if name == "far":
-            hold = "mount -t tmpfs tmpfs /run && mkdir /run/ppp /run/lock && ip link set lo up && echo held && exec sleep 1d"
-            self._holder = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", hold], stdout=subprocess.PIPE)
-            assert self._holder.stdout is not None
-            assert self._holder.stdout.readline() == b"held\n"
-            self.inside = ["nsenter", "--target", f"{self._holder.pid}", "--net", "--mount", "--root"]
-        self._network = os.open(f"/proc/{self._holder.pid if self._holder else 'self'}/ns/net", os.O_RDONLY)
         self.bundle, self.secrets = self._configured(lines, ppp, top)
         self.profiles: list[Profile] = [load_profile(line.profile) for line in self.bundle.lines]
 
@@ -111,18 +85,6 @@ class End:
         path = self.folder / f"camp@line-{at + 1}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    @contextlib.contextmanager
-    def network(self) -> Iterator[None]:
-        """Be in the network of this end."""
-        libc = ctypes.CDLL(None, use_errno=True)
-        with Path("/proc/self/ns/net").open("rb") as mine:
-            if libc.setns(self._network, _NEW_NETWORK) != 0:
-                raise OSError(ctypes.get_errno(), "setns")
-            try:
-                yield
-            finally:
-                libc.setns(mine.fileno(), _NEW_NETWORK)
-
     def interfaces(self) -> dict[str, dict[str, Any]]:
         """PPP interfaces as the kernel shows them: address, MTU, bytes received and sent."""
         found: dict[str, dict[str, Any]] = {}
@@ -135,20 +97,6 @@ class End:
                     seen = {"received": int(numbers[0]), "sent": int(numbers[8]), "address": address, "is_up": is_up}
                     found[name] = seen | {"mtu_bytes": _mtu_bytes(asked, name)}
         return found
-
-    def udp(self) -> socket.socket:
-        """A socket in the network of this end."""
-        with self.network():
-            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        made.setblocking(False)
-        return made
-
-    def close(self) -> None:
-        """End its namespaces."""
-        os.close(self._network)
-        if self._holder is not None:
-            self._holder.kill()
-            self._holder.wait()
 
 
 def number_of(modem: int) -> int:
@@ -427,63 +375,6 @@ def why_left(phone: Phone) -> str | None:
     if left is None:
         return None if phone.lives else "pppd has ended"
     return (_GAVE_UP.search(said) or left)[0]
-
-
-class Stream:
-    """Numbered packets from the near end to the far end, or from an end to another, and when they arrive."""
-
-    def __init__(
-        self, ends: dict[str, End], *, length: int = 200, every_s: float = 0.25, sender: str = "near", receiver: str = "far"
-    ) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._length, self._every_s = length, every_s
-        self._address = ADDRESSES[receiver]
-        self._from, self._to = ends[sender].udp(), ends[receiver].udp()
-        self._to.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._to.bind(("0.0.0.0", _PORT))
-        self._loop.add_reader(self._to, self._take)
-        self._task: asyncio.Task[None] | None = None
-        self.sent: dict[int, float] = {}
-        self.refused = 0
-        self.arrived: dict[int, float] = {}
-
-    def start(self, packets: int) -> None:
-        """Send so many; the first one now."""
-        self._task = asyncio.ensure_future(self._send(packets))
-
-    async def _send(self, packets: int) -> None:
-        begin = time.monotonic()
-        for number in range(packets):
-            await asyncio.sleep(max(0.0, begin + number * self._every_s - time.monotonic()))
-            self.sent[number] = time.monotonic()
-            try:
-                self._from.sendto(number.to_bytes(4, "big").ljust(self._length - 28, b"."), (self._address, _PORT))
-            except OSError:  # no route while there is no ppp0, or its queue is full
-                self.refused += 1
-
-    def _take(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                number = int.from_bytes(self._to.recv(2048)[:4], "big")
-                self.arrived.setdefault(number, time.monotonic())
-
-    async def wait(self) -> None:
-        """Until all are sent."""
-        assert self._task is not None
-        await self._task
-
-    def longest_gap_s(self) -> float:
-        """The longest time between arrivals."""
-        times = sorted(self.arrived.values())
-        return max((after - before for before, after in itertools.pairwise(times)), default=0.0)
-
-    def close(self) -> None:
-        """Send and take no more."""
-        if self._task is not None:
-            self._task.cancel()
-        self._loop.remove_reader(self._to)
-        self._from.close()
-        self._to.close()
 
 
 async def play(

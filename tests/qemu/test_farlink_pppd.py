@@ -80,7 +80,7 @@ def test_farlink_and_pppd_make_a_bundle_of_two_links_that_drop_and_come_back(tmp
     for name, cell in SMOKE.items():
         if "fails" not in cell:
             check(cell, found[name])
-    assert "Addresses { own: 10.64.64.1, peer: 10.64.64.2 }" in found["pap, asks for its address, short numbers"]["said"]
+    assert "this end is 10.64.64.1, the peer 10.64.64.2" in found["pap, asks for its address, short numbers"]["said"]
     assert "network up" not in found["wrong secret"]["said"]
 
 

@@ -1,5 +1,6 @@
 //! Configurations: TOML files of a bounded length, and what is wrong with one.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -30,6 +31,17 @@ pub(crate) fn read(path: &Path, most_bytes: u64) -> Result<String, ConfigFault> 
         return Err(wrong(format!("has more than {most_bytes} bytes")));
     }
     std::fs::read_to_string(path).map_err(unreadable)
+}
+
+/// An address at which something is served that only this machine may read.
+pub(crate) fn loopback(path: &Path, key: &str, at: Option<SocketAddr>) -> Result<Option<SocketAddr>, ConfigFault> {
+    match at.filter(|at| !at.ip().is_loopback()) {
+        None => Ok(at),
+        Some(at) => {
+            let what = format!("{key}: other machines reach {at}");
+            Err(ConfigFault::new(path, what, format!("serve them at 127.0.0.1:{}", at.port())))
+        }
+    }
 }
 
 /// The tables of a file. `guide` is the page with an example of all keys.

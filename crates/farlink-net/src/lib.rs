@@ -20,6 +20,8 @@ pub mod handover;
 mod io;
 #[cfg(target_os = "linux")]
 pub mod live;
+#[cfg(target_os = "linux")]
+mod mss;
 pub mod mux;
 #[cfg(target_os = "linux")]
 pub mod privileged;

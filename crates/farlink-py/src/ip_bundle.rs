@@ -11,8 +11,8 @@ use farlink_net::privileged;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
-use tokio::runtime::Builder;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::net::raised;
 
@@ -34,13 +34,31 @@ pub(crate) fn run_ip_bundle(
     tell: Py<PyAny>,
     capture: Option<PathBuf>,
 ) -> PyResult<()> {
-    let [program, arguments @ ..] = &helper[..] else {
+    let command = command_of(&helper)?;
+    let bundle = py.detach(|| Bundle::prepare(Config::read(&config)?, command, capture.as_deref()));
+    let bundle = bundle.map_err(|error| from_bundle(&error))?;
+    let ended = until_signal(py, tell, move |runtime, stopped, tell| {
+        runtime.block_on(bundle.run(stopped, |event| tell(event_to_json(&event))))
+    })?;
+    ended.map_err(|error| from_bundle(&error))
+}
+
+/// The command of a helper process.
+pub(crate) fn command_of(helper: &[String]) -> PyResult<Command> {
+    let [program, arguments @ ..] = helper else {
         return Err(raised("the helper has no command; give one", 2));
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    let bundle = py.detach(|| Bundle::prepare(Config::read(&config)?, command, capture.as_deref()));
-    let bundle = bundle.map_err(|error| from_bundle(&error))?;
+    Ok(command)
+}
+
+/// Runs a bundle in a thread of its own until it has ended, or a signal tells it to. `tell` is called with events as JSON.
+pub(crate) fn until_signal<E: Send>(
+    py: Python<'_>,
+    tell: Py<PyAny>,
+    run: impl FnOnce(Runtime, UnboundedReceiver<()>, &mut dyn FnMut(String)) -> Result<(), E> + Send,
+) -> PyResult<Result<(), E>> {
     // Threads that begin now have no capability either.
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime =
@@ -51,13 +69,12 @@ pub(crate) fn run_ip_bundle(
     let ended = thread::scope(|scope| {
         let (failure, stop_now) = (&failure, stop.clone());
         let worker = scope.spawn(move || {
-            let ended = runtime.block_on(bundle.run(stopped, |event| {
-                let event = event_to_json(&event);
+            let ended = run(runtime, stopped, &mut |event| {
                 if let Err(error) = Python::attach(|py| tell.call1(py, (event,)).map(drop)) {
                     failure.lock().expect("nothing panics").get_or_insert(error);
                     let _ = stop_now.send(());
                 }
-            }));
+            });
             watcher.unpark();
             ended
         });
@@ -74,7 +91,7 @@ pub(crate) fn run_ip_bundle(
     });
     match failure.into_inner().expect("nothing panics") {
         Some(error) => Err(error),
-        None => ended.map_err(|error| from_bundle(&error)),
+        None => Ok(ended),
     }
 }
 

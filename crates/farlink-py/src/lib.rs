@@ -19,6 +19,8 @@ mod net;
 mod net_streams;
 mod optics;
 mod points;
+#[cfg(target_os = "linux")]
+mod ppp_bundle;
 mod study;
 mod tell;
 mod waits;
@@ -75,6 +77,9 @@ mod _core {
     use crate::net_streams::{NetConnection, NetListener, connect_stream, listen_for_streams};
     #[pymodule_export]
     use crate::points::Points;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::ppp_bundle::{check_ppp_bundle, run_ppp_bundle};
     #[pymodule_export]
     use crate::study::Study;
     #[pymodule_export]

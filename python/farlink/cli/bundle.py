@@ -15,6 +15,7 @@ from farlink.cli import (
     bundle_generate,
     bundle_log,
     bundle_operate,
+    bundle_ppp,
     bundle_report,
     bundle_serve,
     bundle_simulate,
@@ -173,6 +174,7 @@ def fit(
 app.command(epilog=bundle_generate.EXAMPLES)(bundle_generate.generate)
 app.command(epilog=bundle_bank.EXAMPLES)(bundle_bank.bank)
 app.command(epilog=bundle_carry.EXAMPLES)(bundle_carry.carry)
+app.command(epilog=bundle_ppp.EXAMPLES)(bundle_ppp.ppp)
 app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
 app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
 app.command(epilog=bundle_simulate.EXAMPLES)(bundle_simulate.simulate)

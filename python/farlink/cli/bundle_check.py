@@ -28,7 +28,7 @@ farlink bundle check bundle.toml --json | jq '.mistakes[].message'
 def check(
     config: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle, a TOML file.")],
     json: Annotated[bool, typer.Option("--json", help="Write what is found as JSON.")] = False,
-    show_options: Annotated[bool, typer.Option("--show-options", help="Write the options of pppd for each line.")] = False,
+    show_options: Annotated[bool, typer.Option("--show-options", help="Write what pppd, or farlink's own PPP, gets.")] = False,
     install: Annotated[
         bool, typer.Option("--install", help="As root: write into /etc/ppp what pppd needs of an operator who is not root.")
     ] = False,
@@ -41,7 +41,6 @@ def check(
         from farlink.errors import ArgumentError
         from farlink.operator.config import check as look_through
         from farlink.operator.core_dumps import forbid_core_dumps
-        from farlink.operator.pppd import Pppd
 
         forbid_core_dumps()
         if json and show_options:
@@ -52,7 +51,7 @@ def check(
         elif checked.bundle is not None:
             data(_shown(checked.bundle))
             if show_options:
-                for name, text in Pppd(Path("/run/farlink"), profiles_folder=config.parent).files(checked.bundle).items():
+                for name, text in _options(config, checked.bundle).items():
                     data(f"\n== {name} ==\n{text}")
         if checked.bundle is None:
             _refuse(config, checked, is_told=json)
@@ -60,6 +59,18 @@ def check(
             _install(config, checked)
         for missing in _missing_here(config, checked.bundle, has_urls=bool(checked.secrets.alert_urls)):
             note(f"note: {missing}")
+
+
+def _options(config: Path, bundle: Bundle) -> dict[str, str]:
+    """Name -> what the back end gets."""
+    from farlink.operator.backend.of_bundle import folder
+    from farlink.operator.backend.own_ppp_config import config_text
+    from farlink.operator.pppd import Pppd
+
+    if bundle.back_end == "farlink" and bundle.ppp_lines:
+        name = f"{bundle.name}.ppp.toml"
+        return {name: config_text(bundle, folder() / f"{bundle.name}.ppp.secrets.toml")}
+    return Pppd(Path("/run/farlink"), profiles_folder=config.parent).files(bundle)
 
 
 def _shown(bundle: Bundle) -> str:
@@ -125,6 +136,7 @@ def _missing_here(config: Path, bundle: Bundle | None, *, has_urls: bool) -> lis
     from importlib.util import find_spec
 
     from farlink.operator.backend.of_bundle import folder
+    from farlink.operator.backend.own_ppp import needs_of_own_ppp
     from farlink.operator.config.kinds import KINDS
     from farlink.operator.pppd import Need, Pppd, needs_of
 
@@ -136,6 +148,8 @@ def _missing_here(config: Path, bundle: Bundle | None, *, has_urls: bool) -> lis
         found.append(Need(f"this user may not write the journal in {where}", "name another place with journal, or chown it"))
     if bundle.back_end == "pppd" and bundle.ppp_lines:
         found += needs_of(bundle, Pppd(folder(), profiles_folder=config.parent))
+    if bundle.back_end == "farlink" and bundle.ppp_lines:
+        found += needs_of_own_ppp()
     if has_urls and find_spec("apprise") is None:
         found.append(Need("alerts go to URLs by Apprise, which is not installed", "pip install 'farlink[alerts]'"))
     of_lines = [f"{line.name}: {said}" for line in bundle.lines for said in KINDS[line.kind].notes(line)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -70,6 +71,35 @@ def busy(first: str) -> Iterator[Callable[[str], None]]:
         timer.cancel()
         timer.join()
         shown.stop()
+
+
+class StatusLine:
+    """A line on a terminal's standard error that is written over. It has no thread: one that began early would keep rights."""
+
+    def __init__(self) -> None:
+        self._is_seen = sys.stderr is not None and sys.stderr.isatty()
+        self._is_shown = False
+
+    def __enter__(self) -> StatusLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def show(self, text: str) -> None:
+        """Show this in place of what it shows."""
+        if self._is_seen:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{text[:width]}")
+            sys.stderr.flush()
+            self._is_shown = True
+
+    def clear(self) -> None:
+        """Show nothing, before something else is written."""
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._is_shown = False
 
 
 def _new_bar(unit: str) -> Progress:

@@ -14,6 +14,7 @@ from farlink.net.ip_bundles import IpBundleEvent, check_ip_bundle, run_ip_bundle
 from farlink.net.keys import distrust, generate_key, public_key, trust, trusted
 from farlink.net.log import show_log
 from farlink.net.opening import STREAM_PORT, Opening, connect, listen
+from farlink.net.ppp_bundles import PppBundleEvent, check_ppp_bundle, run_ppp_bundle
 from farlink.net.streams import Connection, Listener, Statistics
 
 __all__ = [
@@ -26,12 +27,14 @@ __all__ = [
     "IpBundleEvent",
     "Listener",
     "Opening",
+    "PppBundleEvent",
     "SentStream",
     "Statistics",
     "StreamEvent",
     "Summary",
     "check_gateway",
     "check_ip_bundle",
+    "check_ppp_bundle",
     "connect",
     "distrust",
     "generate_key",
@@ -41,6 +44,7 @@ __all__ = [
     "receive_streams",
     "run_gateway",
     "run_ip_bundle",
+    "run_ppp_bundle",
     "send_files",
     "send_stream",
     "show_log",

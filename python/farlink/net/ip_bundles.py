@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from farlink.errors import FarlinkError, core_errors
 
 # Isolated, so that neither the folder nor the environment of the caller says what is imported.
-_HELPER = [sys.executable, "-I", "-c", "from farlink.net.ip_bundles import serve_helper; serve_helper()"]
+HELPER = [sys.executable, "-I", "-c", "from farlink.net.ip_bundles import serve_helper; serve_helper()"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def run_ip_bundle(
             tell(IpBundleEvent(**json.loads(event)))
 
     with core_errors():
-        _core.run_ip_bundle(os.fspath(config), _HELPER, told, None if capture is None else os.fspath(capture))
+        _core.run_ip_bundle(os.fspath(config), HELPER, told, None if capture is None else os.fspath(capture))
 
 
 def check_ip_bundle(config: str | os.PathLike[str]) -> list[str]:

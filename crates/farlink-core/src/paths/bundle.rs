@@ -174,6 +174,10 @@ impl<D: Payload> PathBundle<D> {
             self.stats.dropped += 1;
             return false;
         }
+        // What was taken out and is not sent yet has no advantage over a sparse flow that comes now.
+        if let Some((waiting, _)) = self.staged[class].take() {
+            self.queues[class].take_back(waiting);
+        }
         self.queues[class].push(now, packet, flow);
         // The class that goes last is dropped first.
         while self.queued_bytes() > self.config.queue_bytes {

@@ -19,7 +19,8 @@ pub enum Policy {
     /// The path that delivers the packet first. Paths that deliver later help while packets wait.
     #[default]
     EarliestDelivery,
-    /// The path with the lowest [`PathRules::cost`], even if packets wait for it; a dearer one only while no cheaper one is up.
+    /// The path with the lowest [`PathRules::cost`]; a dearer one only while no cheaper one is up, or while packets have waited for
+    /// [`PathBundleConfig::spill`].
     Cheapest,
 }
 
@@ -52,6 +53,8 @@ pub struct PathBundleConfig {
     pub longest_wait: Time,
     /// A packet occupies a path at most for so long: longer ones are cut, so that a small packet waits at most for one piece.
     pub latency: Time,
+    /// Packets of a class with [`Policy::Cheapest`] that have waited for so long go over the next dearer path as well.
+    pub spill: Time,
     /// No piece is shorter because of `latency`, in bytes.
     pub shortest_piece: u32,
     /// Most bytes that wait in front of the paths.
@@ -74,6 +77,7 @@ impl Default for PathBundleConfig {
             repeat_within: Time::from_secs(10),
             longest_wait: Time::from_secs(10),
             latency: Time::from_millis(250),
+            spill: Time::from_secs(1),
             shortest_piece: 256,
             queue_bytes: 4 << 20,
             flight_bytes: 16 << 20,

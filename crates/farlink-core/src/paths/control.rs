@@ -44,7 +44,7 @@ pub(super) struct RateSample {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) round_trip: f64,
-    /// Without the queue.
+    /// Without the queue and the packet's own time on the line.
     pub(super) unqueued: f64,
     pub(super) queue: f64,
 }
@@ -81,6 +81,8 @@ pub(super) struct Controller {
     /// The largest rate of each of the last rounds, the present one last.
     rates: VecDeque<f64>,
     has_full_sample: bool,
+    /// Whether less was sent lately than the path would have carried.
+    is_limited: bool,
     full_rate: f64,
     flat_rounds: u32,
     push: f64,
@@ -101,6 +103,8 @@ pub(super) struct Controller {
     queue_target: f64,
     /// Length of a packet, headers included.
     packet: f64,
+    /// How long a small packet may wait.
+    latency: f64,
 }
 
 /// What the owner of a controller has to do.
@@ -117,6 +121,7 @@ impl Controller {
             phase: Phase::Start,
             rates: VecDeque::from([0.0]),
             has_full_sample: false,
+            is_limited: false,
             full_rate: 0.0,
             flat_rounds: 0,
             push: PUSH.1,
@@ -130,6 +135,7 @@ impl Controller {
             window: 2.0 * f64::from(packet),
             queue_target: queue.as_secs_f64(),
             packet: f64::from(packet),
+            latency: f64::INFINITY,
         }
     }
 
@@ -145,7 +151,7 @@ impl Controller {
 
     fn fresh(&self) -> Self {
         let mut fresh = Controller::new(Time::ZERO, 1);
-        (fresh.queue_target, fresh.packet) = (self.queue_target, self.packet);
+        (fresh.queue_target, fresh.packet, fresh.latency) = (self.queue_target, self.packet, self.latency);
         fresh
     }
 
@@ -174,9 +180,9 @@ impl Controller {
         self.losses_seen >= 2
     }
 
-    /// Length of the packets that are sent, headers included.
-    pub(super) fn set_packet(&mut self, bytes: u32) {
-        self.packet = f64::from(bytes);
+    /// Length of the packets that are sent, headers included, and how long a small one may wait for them.
+    pub(super) fn set_packet(&mut self, bytes: u32, latency: Time) {
+        (self.packet, self.latency) = (f64::from(bytes), latency.as_secs_f64());
     }
 
     /// Forgets losses: a path that was left out is tried again.
@@ -184,17 +190,31 @@ impl Controller {
         (self.loss, self.losses_seen, self.unloaded, self.loaded) = (0.0, 0, Counts::default(), Counts::default());
     }
 
-    /// The queue that packets of this end may cause, in seconds.
+    /// Length of the packets that are sent, headers included.
+    pub(super) fn packet(&self) -> f64 {
+        self.packet
+    }
+
+    /// The queue that packets of this end may cause, in seconds. A small packet waits for it and for a packet that is being sent.
     fn target(&self, seen: Seen) -> f64 {
         let packet = self.packet / self.sending_rate().max(1.0);
-        self.queue_target.max(seen.unqueued / 8.0).max(packet)
+        let held = super::received::ACKNOWLEDGEMENT_DELAY.as_secs_f64();
+        let wanted = (seen.unqueued / 8.0).max(packet);
+        let most = (self.latency - 2.0 * packet - held).max(packet / 4.0);
+        self.queue_target.max(wanted.min(most))
+    }
+
+    /// By how much the pace exceeds the rate at the start. Where the users' own slow starts decide what is sent, they come in bursts
+    /// that a pace of twice the rate would stretch over the round trip, which ends them (CUBIC's HyStart).
+    fn growth(&self) -> f64 {
+        if self.is_limited { 4.0 } else { 2.0 }
     }
 
     /// Bytes per second to send now.
     pub(super) fn pace(&self, seen: Seen) -> f64 {
         let rate = self.sending_rate();
         let pace = match self.phase {
-            Phase::Start => 2.0 * rate.max(2.0 * self.packet / seen.round_trip),
+            Phase::Start => self.growth() * rate.max(2.0 * self.packet / seen.round_trip),
             Phase::Drain(_) => DRAIN * self.rate(),
             Phase::Cruise => {
                 let target = self.target(seen);
@@ -238,6 +258,9 @@ impl Controller {
 
     /// Bytes were acknowledged.
     pub(super) fn acknowledged(&mut self, now: Time, bytes: u32, sample: Option<RateSample>, seen: Seen) {
+        if let Some(sample) = sample {
+            self.is_limited = sample.is_limited;
+        }
         // Where packets wait, the path is full, whatever the sender had to send.
         let is_full = seen.queue > self.target(seen);
         if let Some(sample) = sample.filter(|sample| is_full || !sample.is_limited || sample.rate > self.rate()) {
@@ -246,7 +269,7 @@ impl Controller {
             self.has_full_sample |= is_full || !sample.is_limited;
         }
         if self.phase == Phase::Start {
-            let most = 2.2 * self.sending_rate() * seen.unqueued + 2.0 * self.packet;
+            let most = 1.1 * self.growth() * self.sending_rate() * seen.unqueued + 2.0 * self.packet;
             self.window = (self.window + f64::from(bytes)).min(most).max(2.0 * self.packet);
             if seen.queue > self.target(seen) {
                 self.drain(now, seen);

@@ -44,8 +44,9 @@ pub(super) struct Flight<D> {
     base: u64,
     /// `None`: asks for no acknowledgement, or has it.
     packets: VecDeque<Option<Sent<D>>>,
-    /// Bytes in flight, headers included.
+    /// Bytes in flight, headers included, and how many of them are of probes.
     bytes: u64,
+    probe_bytes: u64,
     /// Bytes that were acknowledged, when the last were, and the far end's clock then.
     delivered: u64,
     delivered_at: Time,
@@ -77,6 +78,7 @@ impl<D> Flight<D> {
             base: 0,
             packets: VecDeque::new(),
             bytes: 0,
+            probe_bytes: 0,
             delivered: 0,
             delivered_at: Time::ZERO,
             far_ticks: None,
@@ -96,6 +98,11 @@ impl<D> Flight<D> {
     /// Bytes in flight, headers included.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes in flight without probes, which hold no data back: a path with a round trip of minutes has many of them.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.bytes - self.probe_bytes
     }
 
     /// Number of packets that are remembered.
@@ -121,6 +128,9 @@ impl<D> Flight<D> {
             self.far_ticks = None;
         }
         self.bytes += u64::from(bytes);
+        if matches!(content, Content::Probe { .. }) {
+            self.probe_bytes += u64::from(bytes);
+        }
         self.packets.push_back(Some(Sent {
             at: now,
             bytes,
@@ -147,11 +157,19 @@ impl<D> Flight<D> {
             if matches!(packet.content, Content::Lost) {
                 self.threshold = (self.threshold * 2).min(MOST_THRESHOLD);
             } else {
-                self.bytes -= u64::from(packet.bytes);
+                self.leave(&packet);
             }
             self.delivered += u64::from(packet.bytes);
             self.last_progress = now;
             into.push(Acknowledged { number, packet });
+        }
+    }
+
+    /// A packet is no longer in flight.
+    fn leave(&mut self, packet: &Sent<D>) {
+        self.bytes -= u64::from(packet.bytes);
+        if matches!(packet.content, Content::Probe { .. }) {
+            self.probe_bytes -= u64::from(packet.bytes);
         }
     }
 
@@ -181,19 +199,20 @@ impl<D> Flight<D> {
         let mut next = Time::NEVER;
         let Some(largest) = self.largest else { return next };
         let end = (largest + 1).saturating_sub(self.base).min(self.packets.len() as u64) as usize;
+        let before = into.len();
         for (at, slot) in self.packets.iter_mut().take(end).enumerate() {
             let number = self.base + at as u64;
             let Some(packet) = slot.as_mut().filter(|packet| !matches!(packet.content, Content::Lost)) else {
                 continue;
             };
             if number + self.threshold <= largest || packet.at + delay <= now {
-                self.bytes -= u64::from(packet.bytes);
                 let content = std::mem::replace(&mut packet.content, Content::Lost);
                 into.push(Sent { content, ..packet.without_content() });
             } else {
                 next = next.min(packet.at + delay);
             }
         }
+        into[before..].iter().for_each(|packet| self.leave(packet));
         self.trim();
         next
     }
@@ -231,7 +250,7 @@ impl<D> Flight<D> {
     /// Forgets all packets; returns them.
     pub(super) fn clear(&mut self) -> Vec<Sent<D>> {
         self.base = self.next_number();
-        self.bytes = 0;
+        (self.bytes, self.probe_bytes) = (0, 0);
         self.packets.drain(..).flatten().filter(|packet| !matches!(packet.content, Content::Lost)).collect()
     }
 }

@@ -16,7 +16,7 @@ mod model;
 mod outlook;
 mod packet;
 mod path;
-mod queue;
+pub(crate) mod queue;
 mod received;
 mod receiving;
 mod repeats;

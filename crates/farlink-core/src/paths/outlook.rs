@@ -90,9 +90,15 @@ impl Outlook {
         let total: f64 = usable.iter().map(|end| end.control.rate()).sum();
         let slowest = usable.iter().map(|end| end.delays.round_trip()).fold(0.0, f64::max);
         let packet_time = Time::from_secs_f64(1514.0 / total.max(1514.0));
+        let used = |end: &&&PathEnd<D>| end.used_at.is_some_and(|at| now.since(at) < IN_USE);
+        let interval = Time::from_millis(100).max(Time::from_secs_f64(slowest));
+        // While a rate is being found, packets wait because the pace has yet to grow. Drops would end TCP's slow start at a fraction of
+        // the rate.
+        let is_exploring = usable.iter().filter(used).any(|end| !end.control.is_explored());
+        let target = if is_exploring { interval } else { Time::from_millis(5).max(packet_time.times(2)) };
         self.pressure = Pressure {
-            target: Time::from_millis(5).max(packet_time.times(2)),
-            interval: Time::from_millis(100).max(Time::from_secs_f64(slowest)),
+            target,
+            interval,
             quantum: QUANTUM,
             first_quantum: (total * latency.as_secs_f64()).clamp(300.0, 1514.0) as i64,
         };
@@ -105,7 +111,6 @@ impl Outlook {
                 self.helpers |= 1 << end.id.0;
             }
         }
-        let used = |end: &&&PathEnd<D>| end.used_at.is_some_and(|at| now.since(at) < IN_USE);
         let delays = usable.iter().filter(used).map(|end| end.delays.one_way());
         let (least, most) = delays.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), d| (a.min(d), b.max(d)));
         self.spread = Time::from_secs_f64((most - least).max(0.0));

@@ -75,6 +75,13 @@ pub struct PathStats {
     pub flight_bytes: u64,
 }
 
+/// A driver that wakes up late while packets wait catches up with so much time, so many bytes, and always with some time; one that
+/// had nothing to send with less. As AeroTP does: an operating system under load wakes programs up to 20 ms late.
+const LATE: Time = Time::from_millis(20);
+const LATE_BYTES: f64 = 65_536.0;
+const LATE_ALWAYS: Time = Time::from_millis(5);
+const LATE_IDLE: Time = Time::from_millis(2);
+
 /// Between two probes of a path that does not answer.
 const PROBE_AGAIN: (Time, Time) = (Time::from_millis(250), Time::from_secs(1));
 
@@ -93,8 +100,9 @@ const MOST_PACKETS: usize = 1 << 16;
 /// Most probes in flight that are sent along with answers.
 const MOST_PROBES: usize = 256;
 
-/// A probe that was not answered for so long is forgotten.
-const FORGET: Time = Time::from_secs(90);
+/// A probe that was not answered for so long is forgotten: later its answer could not be told from one to a newer probe, as timestamps
+/// begin anew after 537 s.
+const FORGET: Time = Time::from_secs(500);
 
 /// The trial of a path that was left out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,6 +134,8 @@ pub(super) struct PathEnd<D> {
     pub(super) stats: PathStats,
     /// When the pace allows the next packet.
     next_send: Time,
+    /// Whether packets wait for it.
+    is_awaited: bool,
     /// Number of the packet that ends the present round.
     round_ends: u64,
     loss_due: Time,
@@ -152,6 +162,7 @@ impl<D: Payload> PathEnd<D> {
             budget: Budget::new(now, &rules),
             stats: PathStats::default(),
             next_send: Time::ZERO,
+            is_awaited: false,
             round_ends: 0,
             loss_due: Time::NEVER,
             probe_due: now,
@@ -177,7 +188,8 @@ impl<D: Payload> PathEnd<D> {
         ACKNOWLEDGEMENT_DELAY + Time::from_secs_f64(delays.round_trip() + margin)
     }
 
-    /// Bytes of the user that fit into a packet that should not occupy the path longer than `latency`.
+    /// Bytes of the user that fit into a packet that should not occupy the path longer than half of `latency`: another half may be
+    /// waiting before it in the path's own buffers.
     pub(super) fn piece_bytes(&self, latency: Time, shortest: u32, header: usize) -> usize {
         let fits = (self.rules.mtu as usize).saturating_sub(header).max(1);
         let rate = self.control.rate();
@@ -185,7 +197,7 @@ impl<D: Payload> PathEnd<D> {
             return fits;
         }
         let around = header + self.rules.overhead_bytes as usize;
-        let timely = (rate * latency.as_secs_f64()) as usize;
+        let timely = (rate * latency.as_secs_f64() / 2.0) as usize;
         fits.min(timely.saturating_sub(around).max(shortest as usize))
     }
 
@@ -193,7 +205,7 @@ impl<D: Payload> PathEnd<D> {
     pub(super) fn fit_packets(&mut self, latency: Time, shortest: u32) {
         let header = HEADER_BYTES + DATA_BYTES + PIECE_BYTES;
         let packet = self.piece_bytes(latency, shortest, header) + header;
-        self.control.set_packet(packet as u32 + self.rules.overhead_bytes);
+        self.control.set_packet(packet as u32 + self.rules.overhead_bytes, latency);
     }
 
     /// Whether the window has room for another packet.
@@ -203,8 +215,9 @@ impl<D: Payload> PathEnd<D> {
             PathState::Suspect => 0.0,
             _ => self.control.window(self.seen()),
         };
-        let held: f64 = self.flight.bytes() as f64;
-        (held + 1.0 <= most || self.flight.bytes() == 0) && self.flight.len() < MOST_PACKETS
+        // Half a packet more or less: in the middle the window is right.
+        (self.flight.data_bytes() as f64 + self.control.packet() / 2.0 <= most || self.flight.data_bytes() == 0)
+            && self.flight.len() < MOST_PACKETS
     }
 
     /// When the pace allows a packet.
@@ -216,14 +229,14 @@ impl<D: Payload> PathEnd<D> {
     pub(super) fn available_at(&self, now: Time, bytes: f64) -> Time {
         let rate = self.control.sending_rate().max(1.0);
         let window = self.control.window(self.seen());
-        let over = (self.flight.bytes() as f64 + bytes - window).max(0.0);
+        let over = (self.flight.data_bytes() as f64 + bytes - window).max(0.0);
         self.next_send.max(now + Time::from_secs_f64(if self.has_window() { 0.0 } else { over / rate }))
     }
 
     /// Whether a copy of a redundant packet may be sent, which windows and paces hardly hold back.
     pub(super) fn has_room_for_copy(&self) -> bool {
         let most = 1.25 * self.control.window(self.seen()) + 4.0 * f64::from(self.rules.mtu);
-        (self.flight.bytes() as f64) < most && self.flight.len() < MOST_PACKETS
+        (self.flight.data_bytes() as f64) < most && self.flight.len() < MOST_PACKETS
     }
 
     /// Seconds that a packet of so many bytes takes until it is there, up to the difference of the clocks.
@@ -240,14 +253,24 @@ impl<D: Payload> PathEnd<D> {
             self.budget.sent(now, bytes);
             self.used_at = Some(now);
             self.probe_due = now + self.rules.probe_interval;
-            let spent = Time::from_secs_f64(f64::from(bytes) / self.control.pace(self.seen()));
-            // A driver that is a little late catches up.
-            let earliest = Time::from_ps(now.as_ps().saturating_sub(Time::from_millis(2).as_ps()));
+            let pace = self.control.pace(self.seen());
+            let spent = Time::from_secs_f64(f64::from(bytes) / pace);
+            let earliest = Time::from_ps(now.as_ps().saturating_sub(self.catches_up(pace).as_ps()));
             self.next_send = self.next_send.max(earliest) + spent;
         }
         self.flight.send(now, bytes, content, is_unloaded);
         self.count_answer(bytes);
         self.count_sent(bytes);
+    }
+
+    /// How far the pace may lie behind: a driver that wakes up late sends what was due meanwhile. After an idle time nothing was.
+    fn catches_up(&self, pace: f64) -> Time {
+        if self.is_awaited { LATE.min(Time::from_secs_f64(LATE_BYTES / pace).max(LATE_ALWAYS)) } else { LATE_IDLE }
+    }
+
+    /// Packets wait for the pace of this path, or none does.
+    pub(super) fn note_awaited(&mut self, is_awaited: bool) {
+        self.is_awaited = is_awaited;
     }
 
     /// Notes a packet that nobody acknowledges.
@@ -307,7 +330,10 @@ impl<D: Payload> PathEnd<D> {
         let mut sample = None;
         if newest.number == largest {
             let held = acknowledgement.held.time();
-            let far = self.delays.acknowledged(now, newest.packet.at, acknowledgement.received, held);
+            let sent = (newest.packet.at, newest.packet.bytes);
+            // Before the rate is known it is often far too low.
+            let rate = if self.control.is_explored() { self.control.sending_rate() } else { 0.0 };
+            let far = self.delays.acknowledged(now, sent, acknowledgement.received, held, rate);
             sample = self.flight.sample(now, newest, far);
         }
         let newest = newest.number;

@@ -22,14 +22,14 @@ const ENTRY_BYTES: usize = 64;
 
 /// A packet that waits.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting<D> {
-    pub(super) data: D,
-    pub(super) lane: u8,
-    pub(super) since: Time,
+pub(crate) struct Waiting<D> {
+    pub(crate) data: D,
+    pub(crate) lane: u8,
+    pub(crate) since: Time,
     /// Number in its lane and position, if a piece of it was sent already; then it is not dropped.
-    pub(super) begun: Option<(u64, u16)>,
+    pub(crate) begun: Option<(u64, u16)>,
     /// Which of the queues it belongs to.
-    pub(super) flow: u16,
+    pub(crate) flow: u16,
 }
 
 #[derive(Clone, Debug)]
@@ -53,20 +53,20 @@ struct Codel {
 
 /// How long packets may wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pressure {
+pub(crate) struct Pressure {
     /// Wait that is always allowed.
-    pub(super) target: Time,
+    pub(crate) target: Time,
     /// For how long more is allowed.
-    pub(super) interval: Time,
+    pub(crate) interval: Time,
     /// Bytes of a flow's turn.
-    pub(super) quantum: i64,
+    pub(crate) quantum: i64,
     /// Bytes that a flow without a backlog may send before the others go on.
-    pub(super) first_quantum: i64,
+    pub(crate) first_quantum: i64,
 }
 
 /// The packets of one class that wait.
 #[derive(Clone, Debug)]
-pub(super) struct FlowQueue<D> {
+pub(crate) struct FlowQueue<D> {
     flows: Vec<Flow<D>>,
     new: VecDeque<u16>,
     old: VecDeque<u16>,
@@ -77,26 +77,32 @@ pub(super) struct FlowQueue<D> {
 }
 
 impl<D: Payload> FlowQueue<D> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         FlowQueue { flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), packets: 0, bytes: 0, dropped: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
     /// Bytes that wait, with a share for each packet.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.packets * ENTRY_BYTES
     }
 
+    /// Since when the packet has waited that has waited longest.
+    pub(super) fn waiting_since(&self) -> Option<Time> {
+        let first = |&flow: &u16| self.flows[usize::from(flow)].packets.front().map(|waiting| waiting.since);
+        self.new.iter().chain(&self.old).filter_map(first).min()
+    }
+
     /// Packets that were dropped.
-    pub(super) fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 
     /// Appends a packet of the flow with this hash.
-    pub(super) fn push(&mut self, now: Time, data: D, flow: u64) {
+    pub(crate) fn push(&mut self, now: Time, data: D, flow: u64) {
         if self.flows.is_empty() {
             let flow =
                 Flow { packets: VecDeque::new(), bytes: 0, deficit: 0, is_listed: false, codel: Codel::default() };
@@ -122,7 +128,7 @@ impl<D: Payload> FlowQueue<D> {
     }
 
     /// Puts back what is left of a packet, as the next one of its flow.
-    pub(super) fn put_back(&mut self, waiting: Waiting<D>) {
+    pub(crate) fn put_back(&mut self, waiting: Waiting<D>) {
         let index = waiting.flow;
         let flow = &mut self.flows[usize::from(index)];
         flow.bytes += waiting.data.len();
@@ -136,13 +142,19 @@ impl<D: Payload> FlowQueue<D> {
         }
     }
 
+    /// Takes a packet back that was not sent after all, as if it had never been taken out.
+    pub(super) fn take_back(&mut self, waiting: Waiting<D>) {
+        self.flows[usize::from(waiting.flow)].deficit += waiting.data.len() as i64;
+        self.put_back(waiting);
+    }
+
     /// Whether the flow of a packet has further ones.
-    pub(super) fn has_more(&self, waiting: &Waiting<D>) -> bool {
+    pub(crate) fn has_more(&self, waiting: &Waiting<D>) -> bool {
         !self.flows[usize::from(waiting.flow)].packets.is_empty()
     }
 
     /// Drops what is left of packets that were begun; returns how many.
-    pub(super) fn drop_begun(&mut self) -> u64 {
+    pub(crate) fn drop_begun(&mut self) -> u64 {
         let mut count = 0;
         for flow in &mut self.flows {
             if flow.packets.front().is_some_and(|waiting| waiting.begun.is_some()) {
@@ -157,7 +169,7 @@ impl<D: Payload> FlowQueue<D> {
     }
 
     /// Drops the oldest packet of the flow with the most bytes, if any can be dropped.
-    pub(super) fn drop_from_longest(&mut self) -> bool {
+    pub(crate) fn drop_from_longest(&mut self) -> bool {
         let longest = self.flows.iter().enumerate().max_by_key(|(_, flow)| flow.bytes).map(|(index, _)| index);
         let Some(index) = longest else { return false };
         let flow = &mut self.flows[index];
@@ -171,7 +183,7 @@ impl<D: Payload> FlowQueue<D> {
     }
 
     /// The next packet, and drops that are due.
-    pub(super) fn pop(&mut self, now: Time, pressure: Pressure) -> Option<Waiting<D>> {
+    pub(crate) fn pop(&mut self, now: Time, pressure: Pressure) -> Option<Waiting<D>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };

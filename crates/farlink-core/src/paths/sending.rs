@@ -61,12 +61,13 @@ impl<D: Payload> PathBundle<D> {
         }
         self.outlook.note_waiting(now, is_waiting);
         if is_waiting {
-            self.wake = self.wake.min(self.outlook.helps_at(now));
+            self.wake = self.wake.min(self.outlook.helps_at(now)).min(self.spills_at(now));
         }
         for end in self.paths.iter_mut().flatten() {
             if end.has_window() && end.paced_at() <= now {
                 end.flight.limit();
             }
+            end.note_awaited(is_waiting && end.paced_at() > now);
         }
         None
     }
@@ -311,13 +312,38 @@ impl<D: Payload> PathBundle<D> {
         match self.config.classes[class].policy {
             // A copy more does no harm, wherever it goes.
             Policy::Redundant | Policy::RedundantOnAll if kinds[0] != 0 => kinds[0] | kinds[2] | kinds[3],
-            Policy::Cheapest => {
-                let cost = |index: usize| self.path(index).map_or(f64::INFINITY, |end| end.rules.cost);
-                let least = members(best).map(cost).fold(f64::INFINITY, f64::min);
-                members(best).filter(|&index| cost(index) <= least).fold(0, |mask, index| mask | 1 << index)
-            }
+            Policy::Cheapest => self.cheapest(now, class, best),
             _ => best,
         }
+    }
+
+    /// The cheapest of these paths, and as many dearer ones as the longest wait of a packet is times the bound.
+    fn cheapest(&self, now: Time, class: usize, mut left: u16) -> u16 {
+        let staged = self.staged[class].as_ref().map(|(waiting, _)| waiting.since);
+        let since = staged.into_iter().chain(self.queues[class].waiting_since()).min().unwrap_or(now);
+        let steps = now.since(since).as_ps() / self.config.spill.as_ps().max(1);
+        let cost = |index: usize| self.path(index).map_or(f64::INFINITY, |end| end.rules.cost);
+        let mut chosen = 0;
+        for _ in 0..=steps {
+            let least = members(left).map(cost).fold(f64::INFINITY, f64::min);
+            chosen |= members(left).filter(|&index| cost(index) <= least).fold(0, |mask, index| mask | 1 << index);
+            left &= !chosen;
+            if left == 0 {
+                break;
+            }
+        }
+        chosen
+    }
+
+    /// When packets will have waited for a cheap path long enough that a dearer one helps.
+    fn spills_at(&self, now: Time) -> Time {
+        let is_cheapest = |class: &usize| self.config.classes[*class].policy == Policy::Cheapest;
+        let since = |class: usize| self.queues[class].waiting_since();
+        let due = |since: Time| {
+            let spill = self.config.spill;
+            since + spill.times(now.since(since).as_ps() / spill.as_ps().max(1) + 1)
+        };
+        (0..CLASSES).filter(is_cheapest).filter_map(since).map(due).min().unwrap_or(Time::NEVER)
     }
 
     /// Seconds until a packet has arrived over a path, by this end's clock up to an offset that all paths share.

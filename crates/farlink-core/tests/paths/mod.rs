@@ -3,6 +3,7 @@
 mod bulk;
 mod drops;
 mod forged;
+mod latency;
 mod network;
 mod operation;
 mod random;

@@ -33,15 +33,14 @@ fn eight_lines_carry_eight_times_as_much() {
     let mut wires = opened(pair(|_, _| {}, 8), 1);
     assert_eq!(wires.members(), 8);
     let begin = wires.now;
-    for number in 0..40 {
-        assert!(wires.send(0, packet(number, 1500)));
-    }
-    wires.run(secs(60.0));
+    // As fast as the lines carry them, 0.89 of their rates: of a longer queue CoDel would drop some.
+    stream(&mut wires, 0, 0, 40, 1500, 0.7);
+    wires.run(secs(30.0));
     assert_eq!(wires.arrived(1), (0..40).collect::<Vec<_>>());
     let (last, _) = wires.packets[1].last().unwrap();
     let share = 40.0 * 1500.0 / last.since(begin).as_secs_f64() / (8.0 * 300.0);
-    // 700 ms of delay in 28 s; 8 bytes of framing and headers for each 142, so that nothing waits for longer than a second.
-    assert!(share > 0.89, "{share}");
+    // 700 ms of delay and the time of the last packet, in 29.4 s.
+    assert!(share > 0.84, "{share}");
     assert!(wires.wires.iter().all(|wire| wire.ways[0].bytes > 5000), "all lines are used");
 }
 
@@ -86,10 +85,11 @@ fn any_line_drops_and_comes_back_the_first_one_too() {
 fn a_drop_costs_no_more_than_what_was_on_the_way() {
     for seed in 0..20 {
         let mut wires = opened(pair(|_, _| {}, 4), seed);
+        // Each of a flow of its own, so that CoDel drops none.
         for number in 0..30 {
-            wires.send(0, packet(number, 1400));
+            wires.send_of(0, packet(number, 400), number.into());
         }
-        wires.run(secs(7.0 + seed as f64 / 7.0));
+        wires.run(secs(2.0 + seed as f64 / 7.0));
         wires.carrier((seed % 4) as usize, false);
         wires.run(secs(90.0));
         let mut arrived = wires.arrived(1);

@@ -1,7 +1,9 @@
 //! One line: it opens, or says why not.
 
 use farlink_core::Time;
-use farlink_core::ppp::{Accm, Addresses, Cause, Event, Proof, Properties};
+use farlink_core::ppp::auth::{CHAP, Prover, Standing};
+use farlink_core::ppp::control::ControlPacket;
+use farlink_core::ppp::{Accm, Addresses, Cause, Event, Limits, Proof, Properties};
 
 use super::wires::{Wires, config, packet, proven, secs};
 
@@ -246,4 +248,24 @@ fn a_timer_shorter_than_the_round_trip_still_opens() {
     wires.run(secs(60.0));
     assert!(wires.has_network(), "{:?}", wires.events);
     assert_eq!(wires.causes(0), []);
+}
+
+/// A peer may ask again during a call (RFC 1994, section 2): it is answered, and the line stays.
+#[test]
+fn a_challenge_during_a_call_is_answered() {
+    let known = proven(config(0, 1, 9600.0), 0, vec![], "secret").identities;
+    let mut out = Vec::new();
+    let mut prover = Prover::start(Time::ZERO, Proof::ChapMd5, Limits::default(), &known, &mut out);
+    for id in [7, 8] {
+        let challenge = [&[4][..], &[id; 4], b"far"].concat();
+        let mut hear = |code, data: Vec<u8>| {
+            prover.handle(CHAP, &ControlPacket { code, id, data: data.into() }, &known, |_| false, &mut out);
+        };
+        hear(1, challenge);
+        hear(3, Vec::new());
+        let (protocol, answer) = out.pop().unwrap();
+        assert!(out.is_empty());
+        assert_eq!((protocol, answer.code, answer.id), (CHAP, 2, id));
+        assert_eq!(*prover.standing(), Standing::Proven(None));
+    }
 }

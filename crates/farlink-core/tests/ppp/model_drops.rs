@@ -97,7 +97,7 @@ impl Model for Drops {
         wires.run(NOW);
         let [mut near, far] = wires.ends;
         for at in 0..PACKETS {
-            assert!(near.send(NOW, packet(at, 300)));
+            assert!(near.send(NOW, packet(at, 300), 0));
         }
         let on_the_way = [VecDeque::new(), VecDeque::new()];
         vec![Ends {

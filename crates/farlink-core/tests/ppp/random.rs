@@ -177,7 +177,7 @@ proptest! {
             bundle.sent(now, line, out.len());
             while bundle.poll_event().is_some() {}
             while bundle.poll_packet().is_some() {}
-            bundle.send(now, Bytes::from(bytes));
+            bundle.send(now, Bytes::from(bytes), 0);
         }
     }
 }

@@ -141,7 +141,12 @@ impl Wires {
     }
 
     pub(crate) fn send(&mut self, end: usize, packet: Bytes) -> bool {
-        let is_taken = self.ends[end].send(self.now, packet);
+        self.send_of(end, packet, 0)
+    }
+
+    /// Sends a packet of a flow.
+    pub(crate) fn send_of(&mut self, end: usize, packet: Bytes, flow: u64) -> bool {
+        let is_taken = self.ends[end].send(self.now, packet, flow);
         self.collect(end);
         is_taken
     }

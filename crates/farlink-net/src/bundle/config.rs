@@ -9,12 +9,13 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::config_file;
-use crate::privileged::{DeviceName, LONGEST_MTU, SHORTEST_MTU};
+use crate::privileged::{Change, DeviceName, LONGEST_MTU, Request, SHORTEST_MTU, check_requests};
 use crate::seal::{PresharedKey, PublicKey};
 use crate::state::StateFolder;
 
 use super::error::BundleError;
 use super::session::{MOST_PATHS, SEAL_BYTES};
+use crate::tty::{Line, usual_baud};
 
 /// What a bundle does, checked and with the files that it names.
 #[derive(Clone, Debug)]
@@ -89,6 +90,8 @@ pub struct PathConfig {
     pub remote: Option<SocketAddr>,
     /// Longest packet, headers of IP included, in bytes; that of the interface if there is none.
     pub mtu_bytes: Option<u16>,
+    /// The serial line that it goes over in place of an interface, at both ends.
+    pub line: Option<Line>,
     /// What it may be used for.
     pub rules: PathRules,
 }
@@ -123,6 +126,14 @@ struct RawPath {
     interface: Option<DeviceName>,
     source: Option<IpAddr>,
     address: Option<SocketAddr>,
+    serial: Option<PathBuf>,
+    rate_bps: Option<f64>,
+    #[serde(default = "usual_baud")]
+    baud: u32,
+    #[serde(default)]
+    rts_cts: bool,
+    #[serde(default)]
+    dcd: bool,
     mtu_bytes: Option<u16>,
     #[serde(default)]
     standby: bool,
@@ -162,6 +173,7 @@ enum RawPolicy {
 #[serde(deny_unknown_fields)]
 struct RawLimits {
     latency_s: Option<f64>,
+    spill_s: Option<f64>,
     repeat: Option<u8>,
     repeat_s: Option<f64>,
     wait_s: Option<f64>,
@@ -181,6 +193,10 @@ const fn usual_ordered() -> bool {
     true
 }
 
+/// Longest datagram on a serial line, with the headers of IP and UDP that it does not have: what needs no search for longer ones.
+pub(super) const LONGEST_ON_LINE: u16 = 1200;
+/// A frame's flag, check and escapes, in bytes: of random bytes, two in 256 are escaped.
+const FRAME_BYTES: u32 = 6;
 /// The class of packets without a DSCP that a class names.
 pub const USUAL_CLASS: u8 = 4;
 /// Longest configuration that is read.
@@ -213,10 +229,7 @@ impl Config {
             Some(file) => secret(path, &folder.join(file))?,
         };
         check_tun(path, &raw.tun, &raw.routes)?;
-        if let Some(metrics) = raw.metrics.filter(|at| !at.ip().is_loopback()) {
-            let what = format!("metrics: other machines reach {metrics}");
-            return Err(BundleError::config(path, what, "serve them at 127.0.0.1"));
-        }
+        let metrics = config_file::loopback(path, "metrics", raw.metrics)?;
         let (classes, rules) = classes(path, &raw.class)?;
         let mut scheduler = PathBundleConfig { classes: rules, ..PathBundleConfig::default() };
         raw.limits.put_into(path, &mut scheduler)?;
@@ -231,7 +244,7 @@ impl Config {
             fallback: raw.fallback,
             classes,
             scheduler,
-            metrics: raw.metrics,
+            metrics,
         })
     }
 
@@ -280,7 +293,12 @@ impl Config {
 impl PathConfig {
     fn describe(&self) -> String {
         let mut parts = Vec::new();
+        if let Some(line) = &self.line {
+            let port = line.port.as_ref().map_or(String::new(), |port| port.display().to_string());
+            parts.push(format!("serial line {port}, {} bit/s", line.rate_bps));
+        }
         match (&self.interface, self.source) {
+            _ if self.line.is_some() => {}
             (Some(interface), Some(source)) => parts.push(format!("interface {interface}, address {source}")),
             (Some(interface), None) => parts.push(format!("interface {interface}")),
             (None, Some(source)) => parts.push(format!("address {source}")),
@@ -361,28 +379,11 @@ fn check_tun(path: &Path, tun: &Tun, routes: &[IpNet]) -> Result<(), BundleError
     if tun.addresses.is_empty() {
         return Err(BundleError::config(path, "tun.addresses is empty", "give one, for example \"10.77.0.1/24\""));
     }
-    let all: Vec<(String, crate::privileged::Request)> = tun
-        .addresses
-        .iter()
-        .map(|&address| {
-            let change = crate::privileged::Change::Add;
-            ("tun.addresses".to_owned(), crate::privileged::Request::Address { change, address })
-        })
-        .chain(routes.iter().map(|&to| {
-            let change = crate::privileged::Change::Add;
-            ("routes".to_owned(), crate::privileged::Request::Route { change, to })
-        }))
-        .collect();
-    for (place, (key, request)) in all.iter().enumerate() {
-        if all[..place].iter().any(|(_, other)| other == request) {
-            return Err(BundleError::config(path, format!("{key}: {request:?} is there twice"), "give it once"));
-        }
-        if let Some(fault) = request.fault() {
-            let (what, remedy) = fault.rsplit_once("; ").unwrap_or((&fault, "give another one"));
-            return Err(BundleError::config(path, format!("{key}: {what}"), remedy));
-        }
-    }
-    Ok(())
+    let change = Change::Add;
+    let addresses =
+        tun.addresses.iter().map(|&address| ("tun.addresses", Request::Address { change, address, peer: None }));
+    let routes = routes.iter().map(|&to| ("routes", Request::Route { change, to }));
+    Ok(check_requests(path, addresses.chain(routes))?)
 }
 
 fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, BundleError> {
@@ -405,6 +406,43 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
         }
         if paths.iter().any(|other| other.name == it.name) {
             return wrong("name", format!("{:?} is there twice", it.name), "give each path a name of its own");
+        }
+        if let Some(serial) = &it.serial {
+            if it.interface.is_some() || it.source.is_some() || it.address.is_some() || it.mtu_bytes.is_some() {
+                return wrong(
+                    "serial",
+                    "a serial line has no interface, address and MTU".to_owned(),
+                    "leave `interface`, `source`, `address` and `mtu_bytes` out",
+                );
+            }
+            let Some(rate_bps) = it.rate_bps.filter(|rate| (50.0..=1e7).contains(rate)) else {
+                let given = it.rate_bps.map_or("is missing".to_owned(), |rate| format!("{rate} is no rate"));
+                return wrong("rate_bps", given, "give the line's rate over the air, 50 to 10,000,000 bit/s");
+            };
+            if paths.iter().any(|other| other.line.as_ref().is_some_and(|line| line.port == it.serial)) {
+                return wrong("serial", format!("{} is there twice", serial.display()), "give each path its own port");
+            }
+            let (port, baud, rts_cts, dcd) = (it.serial.clone(), it.baud, it.rts_cts, it.dcd);
+            let line = Line { name: it.name.clone(), port, rate_bps, baud, rts_cts, dcd };
+            let rules = it.rules(path, n, FRAME_BYTES)?;
+            let mtu_bytes = Some(LONGEST_ON_LINE);
+            paths.push(PathConfig {
+                name: it.name,
+                interface: None,
+                source: None,
+                remote: None,
+                mtu_bytes,
+                line: Some(line),
+                rules,
+            });
+            continue;
+        }
+        if it.rate_bps.is_some() {
+            return wrong(
+                "rate_bps",
+                "the path is no serial line".to_owned(),
+                "give `serial`, its port, or leave it out",
+            );
         }
         let remote = match (at, it.address) {
             (At::Calls(_), Some(own)) => Some(own),
@@ -444,6 +482,7 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
             source: it.source,
             remote,
             mtu_bytes: it.mtu_bytes,
+            line: None,
             rules,
         });
     }
@@ -523,6 +562,7 @@ impl RawLimits {
     fn put_into(&self, path: &Path, scheduler: &mut PathBundleConfig) -> Result<(), BundleError> {
         for (key, value, place) in [
             ("latency_s", self.latency_s, &mut scheduler.latency),
+            ("spill_s", self.spill_s, &mut scheduler.spill),
             ("repeat_s", self.repeat_s, &mut scheduler.repeat_within),
             ("wait_s", self.wait_s, &mut scheduler.longest_wait),
         ] {

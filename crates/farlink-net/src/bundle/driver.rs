@@ -16,17 +16,20 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::io::{Buffer, Clock, Socket, Timer, unix_us};
-use crate::privileged::Change;
+use crate::mss;
+use crate::privileged::{Change, end_of};
 use crate::seal::random::OsRandom;
+use crate::tty::Said;
 
 use super::capture::Way as Direction;
-use super::config::At;
+use super::config::{At, LONGEST_ON_LINE};
 use super::error::BundleError;
 use super::events::Event;
 use super::flow;
 use super::interfaces::Interfaces;
 use super::metrics::{self, Own};
 use super::outbox::Outbox;
+use super::serial::{self, Heard, Lines};
 use super::session::{Datagram, Event as SessionEvent, PathPlace, Place, Session};
 use super::start::Bundle;
 use super::ways::{self, Way};
@@ -58,6 +61,8 @@ struct Driver<T> {
     /// The device, which is read like a pipe: tokio's other form for descriptors needs unsafe code.
     tun: Receiver,
     sockets: Vec<Option<Socket>>,
+    /// Paths over serial lines.
+    lines: Lines,
     outboxes: Vec<Outbox>,
     /// Of an end that calls.
     ways: Vec<Result<Way, String>>,
@@ -80,7 +85,8 @@ impl Bundle {
     /// # Errors
     /// If the helper or the device ends, or the system refuses something.
     pub async fn run(self, stop: UnboundedReceiver<()>, tell: impl FnMut(Event)) -> Result<(), BundleError> {
-        Driver::start(self, tell)?.run(stop).await
+        let (driver, heard) = Driver::start(self, tell)?;
+        driver.run(stop, heard).await
     }
 }
 
@@ -88,13 +94,14 @@ impl Bundle {
 enum Woken {
     Work,
     Interfaces,
+    Line(usize, Said),
     HelperEnded,
     Stop,
 }
 
 impl<T: FnMut(Event)> Driver<T> {
     /// Opens what is left to open, within a runtime of `tokio`.
-    fn start(mut parts: Bundle, tell: T) -> Result<Self, BundleError> {
+    fn start(mut parts: Bundle, tell: T) -> Result<(Self, Heard), BundleError> {
         let clock = Clock::start();
         let session = parts.session()?;
         let bundle = new_bundle(&parts, clock.now());
@@ -116,7 +123,9 @@ impl<T: FnMut(Event)> Driver<T> {
                 Some(shared)
             }
         };
+        let (lines, heard) = Lines::start(&parts.config.paths);
         let mut driver = Driver {
+            lines,
             outboxes: (0..paths).map(|_| Outbox::default()).collect(),
             ways: vec![Err("not looked for yet".to_owned()); paths],
             carriers: vec![false; paths],
@@ -137,10 +146,10 @@ impl<T: FnMut(Event)> Driver<T> {
             next_look: Time::ZERO,
         };
         driver.set_longest();
-        Ok(driver)
+        Ok((driver, heard))
     }
 
-    async fn run(mut self, mut stop: UnboundedReceiver<()>) -> Result<(), BundleError> {
+    async fn run(mut self, mut stop: UnboundedReceiver<()>, mut heard: Heard) -> Result<(), BundleError> {
         let mut interfaces = Interfaces::watch()?;
         let helper = Receiver::from_owned_fd_unchecked(self.parts.helper.ended()?)?;
         let timer = Timer::new();
@@ -163,12 +172,13 @@ impl<T: FnMut(Event)> Driver<T> {
             let due = self.bundle.poll_timeout().unwrap_or(Time::NEVER).min(self.session.poll_timeout());
             let due = due.min(self.next_tick).min(self.next_look);
             let span = self.clock.until(due);
-            match self.wait(&timer, span, &mut interfaces, &helper, &mut stop).await {
+            match self.wait(&timer, span, &mut interfaces, &mut heard, &helper, &mut stop).await {
                 Woken::Work => {}
                 Woken::Interfaces => {
                     tokio::time::sleep(SETTLE).await;
                     self.next_look = Time::ZERO;
                 }
+                Woken::Line(path, said) => self.on_line(path, said),
                 Woken::HelperEnded => return Err(BundleError::Ended("the helper process")),
                 Woken::Stop => break,
             }
@@ -185,6 +195,7 @@ impl<T: FnMut(Event)> Driver<T> {
         timer: &Timer,
         span: Duration,
         interfaces: &mut Interfaces,
+        heard: &mut Heard,
         helper: &Receiver,
         stop: &mut UnboundedReceiver<()>,
     ) -> Woken {
@@ -197,6 +208,7 @@ impl<T: FnMut(Event)> Driver<T> {
             _ = stop.recv() => Woken::Stop,
             () = end_of(helper) => Woken::HelperEnded,
             () = interfaces.changed() => Woken::Interfaces,
+            Some((path, said)) = heard.recv() => Woken::Line(path, said),
             _ = self.tun.readable() => Woken::Work,
             () = sockets => Woken::Work,
             () = timer.wait_for(span) => Woken::Work,
@@ -216,7 +228,8 @@ impl<T: FnMut(Event)> Driver<T> {
                     return Err(BundleError::Ended("the TUN device"));
                 }
             };
-            let packet = &buffer[..bytes];
+            let packet = &mut buffer[..bytes];
+            mss::clamp(packet, self.parts.config.tun.mtu_bytes);
             let Some((class, flow)) = flow::of(packet, &self.parts.config.classes) else {
                 self.own.no_ip += 1;
                 continue;
@@ -251,6 +264,38 @@ impl<T: FnMut(Event)> Driver<T> {
         }
     }
 
+    /// The port of a serial line says something.
+    fn on_line(&mut self, path: usize, said: Said) {
+        let now = self.clock.now();
+        match said {
+            Said::Carrier(is_up) => {
+                self.lines.on_carrier(path, is_up);
+                let config = &self.parts.config.paths[path];
+                let is_last_resort = config.rules.is_standby;
+                let (name, longest_bytes) = (config.name.clone(), LONGEST_ON_LINE);
+                if matches!(self.parts.config.peer.at, At::Calls(_)) {
+                    let at = PathPlace { place: serial::place(path), longest_bytes, is_last_resort };
+                    self.session.set_path(now, path as u8, is_up.then_some(at));
+                }
+                let text = if is_up { "the line has carrier" } else { "the line has no carrier" };
+                (self.tell)(Event::of_path("interface", &name, text));
+            }
+            Said::Bytes(bytes) => {
+                let mut rest = &bytes[..];
+                while let Some(datagram) = self.lines.next(path, &mut rest) {
+                    let place = serial::place(path);
+                    let Some((path, content)) = self.session.handle_datagram(now, place, datagram) else { continue };
+                    match paths::decode(content) {
+                        Some(packet) => self.bundle.handle_packet(now, PathId(path), &packet),
+                        None => self.own.malformed += 1,
+                    }
+                }
+            }
+            Said::Sent(_) => self.lines.on_sent(path),
+            Said::Released => {}
+        }
+    }
+
     /// Time passes, and everything goes on that can; returns the time.
     fn turn(&mut self) -> Time {
         let now = self.clock.now();
@@ -267,7 +312,7 @@ impl<T: FnMut(Event)> Driver<T> {
         while let Some(Datagram { to, bytes }) = self.session.poll_transmit() {
             let mut outbox = Outbox::default();
             outbox.push(to, &bytes, 1);
-            send(&self.sockets, &mut outbox, &mut self.own);
+            send(&self.sockets, &mut self.lines, &mut outbox, &mut self.own);
         }
         self.deliver();
         while let Some(event) = self.bundle.poll_event() {
@@ -295,18 +340,19 @@ impl<T: FnMut(Event)> Driver<T> {
             let most = self.sockets.get(to.socket).and_then(Option::as_ref).map_or(1, Socket::most_datagrams);
             let outbox = &mut self.outboxes[usize::from(path)];
             if !outbox.push(to, &sealed, most) {
-                send(&self.sockets, outbox, &mut self.own);
+                send(&self.sockets, &mut self.lines, outbox, &mut self.own);
                 outbox.push(to, &sealed, most);
             }
         }
         for outbox in &mut self.outboxes {
-            send(&self.sockets, outbox, &mut self.own);
+            send(&self.sockets, &mut self.lines, outbox, &mut self.own);
         }
     }
 
     /// Packets of the peer go to the device.
     fn deliver(&mut self) {
         while let Some(packet) = self.bundle.receive() {
+            let packet = mss::clamped(packet, self.parts.config.tun.mtu_bytes);
             if let Some(capture) = &mut self.parts.capture {
                 capture.add(unix_us(), Direction::FromPeer, &packet);
             }
@@ -407,6 +453,9 @@ impl<T: FnMut(Event)> Driver<T> {
             }
         };
         for number in 0..self.ways.len() {
+            if self.parts.config.paths[number].line.is_some() {
+                continue;
+            }
             let found = ways::of(&self.parts.config.paths[number], &all);
             if found == self.ways[number] {
                 // A route to the peer may have come.
@@ -480,7 +529,7 @@ impl<T: FnMut(Event)> Driver<T> {
         while let Some(Datagram { to, bytes }) = self.session.poll_transmit() {
             let mut outbox = Outbox::default();
             outbox.push(to, &bytes, 1);
-            send(&self.sockets, &mut outbox, &mut self.own);
+            send(&self.sockets, &mut self.lines, &mut outbox, &mut self.own);
         }
         if self.has_routes {
             for &to in &self.parts.config.routes {
@@ -488,16 +537,6 @@ impl<T: FnMut(Event)> Driver<T> {
             }
         }
         Ok(())
-    }
-}
-
-/// Waits until the helper has ended: its answers have been read when nobody waits for one.
-async fn end_of(helper: &Receiver) {
-    while helper.readable().await.is_ok() {
-        match helper.try_read(&mut [0]) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            _ => return,
-        }
     }
 }
 
@@ -510,8 +549,12 @@ fn new_bundle(parts: &Bundle, now: Time) -> PathBundle<Bytes> {
     bundle
 }
 
-fn send(sockets: &[Option<Socket>], outbox: &mut Outbox, own: &mut Own) {
+fn send(sockets: &[Option<Socket>], lines: &mut Lines, outbox: &mut Outbox, own: &mut Own) {
     let Some(to) = outbox.to() else { return };
+    if let Some(is_taken) = lines.send(to, outbox.bytes()) {
+        own.unsent += u64::from(!is_taken);
+        return outbox.clear();
+    }
     let sent = match sockets.get(to.socket) {
         Some(Some(socket)) => outbox.send(socket),
         _ => Err(io::ErrorKind::NotConnected.into()),

@@ -6,7 +6,7 @@ use farlink_core::emulator::ip::dscp;
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 /// Class and flow of a packet; `None` if it is no IP packet.
-pub(super) fn of(packet: &[u8], classes: &[u8; 64]) -> Option<(u8, u64)> {
+pub(crate) fn of(packet: &[u8], classes: &[u8; 64]) -> Option<(u8, u64)> {
     let (addresses, protocol, payload, is_fragment) = match packet.first()? >> 4 {
         4 if packet.len() >= 20 => {
             let header_bytes = usize::from(packet[0] & 0xf) * 4;

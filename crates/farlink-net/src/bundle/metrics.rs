@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use super::session::Counts;
 
 /// The latest text.
-pub(super) type Shared = Arc<Mutex<String>>;
+pub(crate) type Shared = Arc<Mutex<String>>;
 
 /// What the driver itself counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +113,7 @@ const MOST_SCRAPES: usize = 16;
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves the latest text until it is aborted.
-pub(super) async fn serve(socket: TcpListener, latest: Shared) {
+pub(crate) async fn serve(socket: TcpListener, latest: Shared) {
     let places = Arc::new(Semaphore::new(MOST_SCRAPES));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };

@@ -10,6 +10,7 @@
 //! | [`Bundle`] | starts: helper, device, routes; then no capability is left |
 //! | `driver` | moves packets between device, bundle, session and sockets |
 //! | `outbox` | datagrams of one path that the kernel takes at once |
+//! | `serial` | paths over serial lines |
 //! | `interfaces`, `ways` | interfaces that come, go and change their addresses |
 //! | `flow` | flow and class of a packet |
 //! | `events`, `metrics`, `capture` | what users see |
@@ -19,10 +20,11 @@ mod config;
 mod driver;
 mod error;
 mod events;
-mod flow;
+pub(crate) mod flow;
 mod interfaces;
-mod metrics;
+pub(crate) mod metrics;
 mod outbox;
+mod serial;
 pub mod session;
 mod start;
 mod ways;

@@ -46,6 +46,11 @@ impl Outbox {
         self.to.filter(|_| self.count > 0)
     }
 
+    /// What waits.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Sends what waits; it is gone whether the kernel takes it or not.
     pub(super) fn send(&mut self, socket: &Socket) -> io::Result<()> {
         let Some(to) = self.to() else { return Ok(()) };

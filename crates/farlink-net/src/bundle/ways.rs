@@ -71,6 +71,7 @@ mod tests {
             source: source.map(|source| source.parse().unwrap()),
             remote: Some(([192, 0, 2, 1], 47_471).into()),
             mtu_bytes: None,
+            line: None,
             rules: PathRules::default(),
         }
     }

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 const MOST_BYTES: usize = 4096;
 
 /// Sends a message, and a file with it.
-pub(super) fn send<T: Serialize>(socket: BorrowedFd<'_>, message: &T, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, message: &T, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -28,7 +28,7 @@ pub(super) fn send<T: Serialize>(socket: BorrowedFd<'_>, message: &T, file: Opti
 }
 
 /// The next message, and the file that came with it; `None` at the end.
-pub(super) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<(T, Option<OwnedFd>)>> {
+pub(crate) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<(T, Option<OwnedFd>)>> {
     let mut bytes = [0; MOST_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -1,7 +1,7 @@
 //! The bundle's end: starts the helper and asks it.
 
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use tokio::net::unix::pipe::Receiver;
 
 use super::channel;
 use super::error::PrivilegedError;
@@ -76,7 +77,15 @@ impl Helper {
     /// # Errors
     /// If the helper refuses it or has ended.
     pub fn address(&mut self, change: Change, address: IpNet) -> Result<(), PrivilegedError> {
-        self.ask_for_done(&Request::Address { change, address })
+        self.ask_for_done(&Request::Address { change, address, peer: None })
+    }
+
+    /// Adds an address to the device or removes it, and with it the way to the one host at the other end.
+    ///
+    /// # Errors
+    /// If the helper refuses it or has ended.
+    pub fn address_pair(&mut self, change: Change, own: Ipv4Addr, peer: Ipv4Addr) -> Result<(), PrivilegedError> {
+        self.ask_for_done(&Request::Address { change, address: IpNet::from(IpAddr::V4(own)), peer: Some(peer) })
     }
 
     /// Adds a route through the device or removes it, and what keeps its packets in the device.
@@ -131,6 +140,17 @@ impl Drop for Helper {
         // The end of the socket ends it; a child that is not waited for stays as a zombie.
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
         let _ = self.child.wait();
+    }
+}
+
+/// Waits until the helper has ended: its answers have been read when nobody waits for one. What is waited for comes of
+/// [`Helper::ended`].
+pub(crate) async fn end_of(helper: &Receiver) {
+    while helper.readable().await.is_ok() {
+        match helper.try_read(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
     }
 }
 

@@ -14,7 +14,7 @@
 //! | `server` | the helper |
 //! | `client` | its other end |
 
-mod channel;
+pub(crate) mod channel;
 mod client;
 mod error;
 mod network;
@@ -23,7 +23,9 @@ mod rights;
 mod server;
 
 pub use client::Helper;
+pub(crate) use client::end_of;
 pub use error::PrivilegedError;
+pub(crate) use request::check_requests;
 pub use request::{Change, DeviceName, LONGEST_MTU, Request, SHORTEST_MTU};
 pub use rights::drop_all;
 pub(crate) use rights::may_change_network;

@@ -7,10 +7,11 @@
 
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use futures_util::TryStreamExt as _;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use rtnetlink::packet_route::address::AddressAttribute;
 use rtnetlink::packet_route::route::{RouteAttribute, RouteMessage, RouteProtocol, RouteType};
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 use rtnetlink::{Handle, IpVersion, LinkUnspec, RouteMessageBuilder, new_connection};
@@ -47,12 +48,23 @@ impl Network {
         done("the device", "taken up", self.handle.link().set(message).execute()).await
     }
 
-    pub(super) async fn address(&self, index: u32, change: Change, address: IpNet) -> Result<(), String> {
-        let add = self.handle.address().add(index, address.addr(), address.prefix_len());
+    pub(super) async fn address(
+        &self,
+        index: u32,
+        change: Change,
+        address: IpNet,
+        peer: Option<Ipv4Addr>,
+    ) -> Result<(), String> {
+        let mut add = self.handle.address().add(index, address.addr(), address.prefix_len());
+        if let Some(peer) = peer {
+            // Of a device to one host the local address is this end's, and the other attribute the peer's (rtnetlink(7)).
+            let attributes = &mut add.message_mut().attributes;
+            attributes.retain(|it| matches!(it, AddressAttribute::Local(_)));
+            attributes.push(AddressAttribute::Address(IpAddr::V4(peer)));
+        }
         match change {
             Change::Add => done(&address, "added", add.replace().execute()).await,
             Change::Remove => {
-                let mut add = add;
                 let message = std::mem::take(add.message_mut());
                 done(&address, "removed", self.handle.address().del(message).execute()).await
             }
@@ -121,7 +133,7 @@ impl Network {
                 done("a rule", "removed", self.handle.rule().del(rule).execute()).await?;
             }
             let all = match version {
-                IpVersion::V4 => RouteMessageBuilder::<std::net::Ipv4Addr>::new().build(),
+                IpVersion::V4 => RouteMessageBuilder::<Ipv4Addr>::new().build(),
                 IpVersion::V6 => RouteMessageBuilder::<std::net::Ipv6Addr>::new().build(),
             };
             let routes: Vec<RouteMessage> =
@@ -187,8 +199,8 @@ fn beneath(to: IpNet) -> RouteMessage {
     }
 }
 
-fn v4(to: Ipv4Net) -> RouteMessageBuilder<std::net::Ipv4Addr> {
-    RouteMessageBuilder::<std::net::Ipv4Addr>::new().destination_prefix(to.addr(), to.prefix_len()).protocol(PROTOCOL)
+fn v4(to: Ipv4Net) -> RouteMessageBuilder<Ipv4Addr> {
+    RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(to.addr(), to.prefix_len()).protocol(PROTOCOL)
 }
 
 fn v6(to: Ipv6Net) -> RouteMessageBuilder<std::net::Ipv6Addr> {

@@ -1,14 +1,20 @@
 //! What the helper can be asked for, and which of it is refused.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::config_file::ConfigFault;
+
 /// Shortest MTU of a TUN device, in bytes: what IPv6 asks of each link (RFC 8200, section 5).
 pub const SHORTEST_MTU: u16 = 1280;
+/// Least MTU that a device may have later, in bytes: what IPv4 asks of each link (RFC 791, section 3.2). Below [`SHORTEST_MTU`] the kernel
+/// takes IPv6 off the device.
+const LEAST_MTU: u16 = 68;
 /// Longest MTU of a TUN device, in bytes.
 pub const LONGEST_MTU: u16 = 9000;
 /// Ports below belong to the system (RFC 6335, section 6).
@@ -33,6 +39,9 @@ pub enum Request {
         change: Change,
         /// The address, with the length of its network's prefix.
         address: IpNet,
+        /// The address of the other end, if the device leads to one host only.
+        #[serde(default)]
+        peer: Option<Ipv4Addr>,
     },
     /// A route through the TUN device.
     Route {
@@ -71,8 +80,11 @@ impl Request {
     /// Why it is refused whatever the network is like; `None` if it is not.
     pub fn fault(&self) -> Option<String> {
         match self {
-            Request::Tun { mtu_bytes: bytes, .. } | Request::Mtu { bytes } => mtu_fault(*bytes),
-            Request::Address { address, .. } => address_fault(address.addr()),
+            Request::Tun { mtu_bytes, .. } => mtu_fault(*mtu_bytes, SHORTEST_MTU),
+            Request::Mtu { bytes } => mtu_fault(*bytes, LEAST_MTU),
+            Request::Address { address, peer, .. } => {
+                address_fault(address.addr()).or_else(|| peer.and_then(|peer| address_fault(peer.into())))
+            }
             Request::Route { to, .. } => route_fault(to),
             Request::Bind { address, port, .. } => {
                 if address.is_multicast() {
@@ -85,10 +97,33 @@ impl Request {
     }
 }
 
-fn mtu_fault(bytes: u16) -> Option<String> {
-    let is_right = (SHORTEST_MTU..=LONGEST_MTU).contains(&bytes);
-    (!is_right)
-        .then(|| format!("an MTU of {bytes} bytes is not within {SHORTEST_MTU} and {LONGEST_MTU}; give one within"))
+/// What would be refused of a configuration, with the key of each request.
+pub(crate) fn check_requests<'a>(
+    path: &Path,
+    all: impl Iterator<Item = (&'a str, Request)>,
+) -> Result<(), ConfigFault> {
+    let mut before = Vec::new();
+    for (key, request) in all {
+        if let Some(fault) = request.fault() {
+            let (what, remedy) = fault.rsplit_once("; ").unwrap_or((&fault, "give another one"));
+            return Err(ConfigFault::new(path, format!("{key}: {what}"), remedy));
+        }
+        let what = match &request {
+            Request::Address { address, .. } => address.to_string(),
+            Request::Route { to, .. } => to.to_string(),
+            other => format!("{other:?}"),
+        };
+        if before.contains(&request) {
+            return Err(ConfigFault::new(path, format!("{key}: {what} is there twice"), "give it once"));
+        }
+        before.push(request);
+    }
+    Ok(())
+}
+
+fn mtu_fault(bytes: u16, least: u16) -> Option<String> {
+    let is_right = (least..=LONGEST_MTU).contains(&bytes);
+    (!is_right).then(|| format!("an MTU of {bytes} bytes is not within {least} and {LONGEST_MTU}; give one within"))
 }
 
 fn address_fault(address: IpAddr) -> Option<String> {
@@ -169,7 +204,12 @@ mod tests {
     #[test]
     fn what_no_bundle_needs_is_refused() {
         let net = |text: &str| text.parse::<IpNet>().unwrap();
-        let address = |text| Request::Address { change: Change::Add, address: net(text) };
+        let address = |text| Request::Address { change: Change::Add, address: net(text), peer: None };
+        let pair = |text: &str| Request::Address {
+            change: Change::Add,
+            address: net("10.0.0.1/32"),
+            peer: Some(text.parse().unwrap()),
+        };
         let route = |text| Request::Route { change: Change::Add, to: net(text) };
         let bind = |text: &str, port| Request::Bind { device: None, address: text.parse().unwrap(), port };
         let tun = |mtu_bytes| Request::Tun { name: None, mtu_bytes, fallback: false };
@@ -193,6 +233,10 @@ mod tests {
             (tun(9000), true),
             (tun(1279), false),
             (Request::Mtu { bytes: 9001 }, false),
+            (Request::Mtu { bytes: 576 }, true),
+            (Request::Mtu { bytes: 67 }, false),
+            (pair("10.0.0.2"), true),
+            (pair("0.0.0.0"), false),
         ];
         for (request, is_taken) in taken {
             let fault = request.fault();

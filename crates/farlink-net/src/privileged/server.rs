@@ -89,10 +89,10 @@ impl Server {
             Request::Bind { device, address, port } => {
                 return Ok((Reply::Done, Some(self.bind(device.as_ref(), SocketAddr::new(*address, *port))?.into())));
             }
-            Request::Address { change, address } => {
+            Request::Address { change, address, peer } => {
                 let tun = self.tun.as_ref().ok_or(NO_DEVICE)?;
                 let place = place_of(&self.addresses, address, *change, MOST_ADDRESSES)?;
-                self.network.address(tun.index, *change, *address).await?;
+                self.network.address(tun.index, *change, *address, *peer).await?;
                 note(&mut self.addresses, place, *address);
             }
             Request::Route { change, to } => {

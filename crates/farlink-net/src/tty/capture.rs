@@ -41,18 +41,18 @@ impl std::fmt::Debug for Capture {
 }
 
 impl Capture {
-    pub(super) fn create(path: &Path, names: &[String]) -> io::Result<Self> {
+    pub(super) fn create<'a>(path: &Path, names: impl Iterator<Item = &'a str> + Clone) -> io::Result<Self> {
         let refused = |error: PcapError| io::Error::other(error.to_string());
         let section = SectionHeaderBlock { endianness: Endianness::Little, ..SectionHeaderBlock::default() };
         let mut writer =
             PcapNgWriter::with_section_header(BufWriter::new(File::create(path)?), section).map_err(refused)?;
-        for name in names {
-            let name = InterfaceDescriptionOption::IfName(Cow::Owned(name.clone()));
+        for name in names.clone() {
+            let name = InterfaceDescriptionOption::IfName(Cow::Owned(name.to_owned()));
             let options = vec![name, InterfaceDescriptionOption::IfTsResol(NANOSECONDS)];
             let interface = InterfaceDescriptionBlock { linktype: DataLink::PPP_WITH_DIR, snaplen: 0, options };
             writer.write_pcapng_block(interface).map_err(refused)?;
         }
-        let decoders = names.iter().map(|_| [Decoder::new(LONGEST), Decoder::new(LONGEST)]).collect();
+        let decoders = names.map(|_| [Decoder::new(LONGEST), Decoder::new(LONGEST)]).collect();
         Ok(Capture { writer: Some(writer), decoders })
     }
 
@@ -91,7 +91,7 @@ mod tests {
     fn frames_are_kept_and_passwords_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines.pcapng");
-        let mut capture = Capture::create(&path, &["a".to_owned(), "b".to_owned()]).unwrap();
+        let mut capture = Capture::create(&path, ["a", "b"].into_iter()).unwrap();
         for content in
             [&b"\xff\x03\xc0\x21echo"[..], b"\xff\x03\xc0\x23\x01\x01\x00\x10\x04ship\x06canary", b"\xc0\x23\x01canary"]
         {

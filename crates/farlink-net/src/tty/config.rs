@@ -1,348 +1,268 @@
-//! The description of a bundle of lines, in TOML.
+//! The description of a bundle of lines, in TOML, checked.
 
-use std::fs;
-use std::net::Ipv4Addr;
-use std::os::unix::fs::PermissionsExt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use farlink_core::ppp::lcp::DEFAULT_MRU;
-use farlink_core::ppp::{
-    Accm, Addresses, BundleConfig, Credentials, Discriminator, EchoConfig, Identities, LcpConfig, Limits, LinkConfig,
-    Multilink, Proof, Secret,
-};
+use farlink_core::ppp::{Accm, Addresses, BundleConfig, Discriminator, EchoConfig, LcpConfig, Limits, LinkConfig};
+use farlink_core::ppp::{Multilink, Proof};
 use farlink_core::{BitRate, Time};
-use serde::Deserialize;
+use ipnet::IpNet;
 
 use super::TtyError;
-use super::capture::Capture;
+pub use super::raw::Line;
+use super::raw::Raw;
+use super::secrets::identities;
+use crate::config_file;
+use crate::privileged::{Change, DeviceName, Request, check_requests};
 
-/// A bundle of lines to one peer.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A bundle of lines to one peer, with the files that its configuration names.
+#[derive(Clone, Debug)]
 pub struct TtyConfig {
-    /// Name of this end, which the peer knows it by.
+    /// The file.
+    pub path: PathBuf,
+    /// Name of the TUN device; the kernel chooses one if there is none.
+    pub device: Option<DeviceName>,
+    /// Addresses of the device beside the one that PPP agrees on.
+    pub addresses: Vec<IpNet>,
+    /// What goes through it.
+    pub routes: Vec<IpNet>,
+    /// Whether packets may leave outside the device while the bundle is down.
+    pub fallback: bool,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+    /// File for what the lines carry.
+    pub pcap: Option<PathBuf>,
+    /// Its lines, each with a name.
+    pub lines: Vec<Line>,
+    /// The bundle of the core.
+    pub bundle: BundleConfig,
+    demands: Vec<Proof>,
     name: String,
-    /// File with the secrets of this end and of peers.
-    secrets: Option<PathBuf>,
-    /// How the peer has to prove itself: "chap", "pap", the best first. Empty: anybody may join.
-    #[serde(default = "by_chap")]
-    require: Vec<Way>,
-    /// Whether this end shows its password in the clear to a peer that asks for PAP.
-    #[serde(default)]
-    allow_pap: bool,
-    /// Name of the TUN device.
-    #[serde(default = "default_device")]
-    device: String,
-    /// Address of this end; none: the peer gives one.
-    local: Option<Ipv4Addr>,
-    /// Address of the peer; none: it has one of its own.
-    remote: Option<Ipv4Addr>,
-    /// Whether IP version 6 is carried, too.
-    #[serde(default)]
-    ipv6: bool,
-    /// Longest packet that this end puts together, bytes.
-    #[serde(default = "default_mrru")]
-    mrru_bytes: u16,
-    /// Whether the peer is asked to send numbers of 12 bits.
-    #[serde(default)]
-    short_numbers: bool,
-    /// Control characters that lines do not carry, as bits of a map (RFC 1662, section 7.1).
-    #[serde(default)]
-    escape_map: u32,
-    /// From a request of PPP to its repetition, seconds: longer than the round trip.
-    #[serde(default = "default_restart")]
-    restart_s: f64,
-    /// From an echo to the next, seconds; 0: none.
-    #[serde(default = "default_echo")]
-    echo_interval_s: f64,
-    /// Echoes without an answer until a line is given up.
-    #[serde(default = "default_failures")]
-    echo_failures: u8,
-    /// From the end of a try to the next, seconds.
-    #[serde(default = "default_retry")]
-    retry_s: f64,
-    /// How long the network stays without any line, seconds.
-    #[serde(default)]
-    linger_s: f64,
-    /// How long a small packet may wait behind fragments on its line, seconds.
-    #[serde(default = "default_latency")]
-    latency_s: f64,
-    /// How much may wait for the lines, in seconds of their nominal rates.
-    #[serde(default = "default_queue")]
-    queue_s: f64,
-    /// File for what the lines carry, for Wireshark.
-    pcap: Option<PathBuf>,
-    /// Its lines.
-    #[serde(rename = "line")]
-    lines: Vec<Line>,
-}
-
-/// A line.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Line {
-    /// A serial port or a pseudo-terminal, or a Unix socket that somebody else listens at.
-    pub port: PathBuf,
-    /// Rate over the air, bit/s: no more is written to the port.
-    pub rate_bps: f64,
-    /// Speed of a serial port, bit/s.
-    #[serde(default = "default_baud")]
-    pub baud: u32,
-    /// Whether the port has RTS and CTS.
-    #[serde(default)]
-    pub rts_cts: bool,
-    /// Whether the port shows carrier (DCD). Otherwise a port that can be read has carrier.
-    #[serde(default)]
-    pub dcd: bool,
-}
-
-/// Secrets of this end and of peers, in a file that nobody else may read.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PeerKeys {
-    /// The secret that proves this end.
-    own: Option<String>,
-    /// Secrets of peers, by name.
-    #[serde(default)]
-    peer: std::collections::BTreeMap<String, String>,
-}
-
-impl std::fmt::Debug for PeerKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PeerKeys").field("peer", &self.peer.keys()).finish_non_exhaustive()
-    }
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Way {
-    Chap,
-    Pap,
-}
-
-fn by_chap() -> Vec<Way> {
-    vec![Way::Chap]
-}
-
-fn default_device() -> String {
-    "ppp-farlink".to_owned()
-}
-
-fn default_mrru() -> u16 {
-    DEFAULT_MRU
-}
-
-fn default_restart() -> f64 {
-    8.0
-}
-
-fn default_echo() -> f64 {
-    10.0
-}
-
-fn default_failures() -> u8 {
-    3
-}
-
-fn default_retry() -> f64 {
-    5.0
-}
-
-fn default_latency() -> f64 {
-    1.0
-}
-
-fn default_queue() -> f64 {
-    2.0
-}
-
-fn default_baud() -> u32 {
-    19_200
 }
 
 /// Of a queue, so that a few packets fit whatever the rates.
 const LEAST_QUEUE_BYTES: usize = 4 * 1500;
 /// More than any bundle of modems; memory of a hostile peer is bounded by its lines.
 const MOST_LINES: usize = 64;
-/// Of names and secrets: what PAP's and CHAP's packets have room for.
-const LONGEST_NAME: usize = 255;
+/// Of a line's name, in bytes.
+const LONGEST_NAME: usize = 64;
+/// Longest configuration that is read.
+const MOST_BYTES: u64 = 1 << 20;
+/// The page with an example of all keys.
+const GUIDE: &str = "docs/guides/bundle-ppp.md";
+const DAY_S: f64 = 86_400.0;
 
 impl TtyConfig {
-    /// Reads a configuration.
+    /// Reads a configuration, and the file of secrets that it names. Relative paths are relative to its folder.
     ///
     /// # Errors
-    /// If the file cannot be read or is none.
-    pub fn load(path: &Path) -> Result<Self, TtyError> {
-        let text = fs::read_to_string(path).map_err(|error| TtyError::Read { path: path.to_owned(), error })?;
-        let parse = |error: toml::de::Error| TtyError::Parse { path: path.to_owned(), message: error.to_string() };
-        let mut config: TtyConfig = toml::from_str(&text).map_err(parse)?;
-        if let (Some(secrets), Some(folder)) = (&config.secrets, path.parent()) {
-            config.secrets = Some(folder.join(secrets));
-        }
-        Ok(config)
+    /// Says what is wrong, where, and what to do. Errors show no secret.
+    pub fn read(path: &Path) -> Result<Self, TtyError> {
+        Self::parse(path, &config_file::read(path, MOST_BYTES)?)
     }
 
-    /// Name of the TUN device.
-    pub fn device(&self) -> &str {
-        &self.device
-    }
-
-    /// The capture, if one is wanted.
-    pub(super) fn capture(&self) -> Result<Option<Capture>, TtyError> {
-        let names: Vec<String> = self.lines.iter().map(|line| line.port.display().to_string()).collect();
-        let create = |path: &PathBuf| {
-            Capture::create(path, &names).map_err(|error| TtyError::Read { path: path.clone(), error })
-        };
-        self.pcap.as_ref().map(create).transpose()
-    }
-
-    /// The lines.
-    pub(super) fn lines(&self) -> &[Line] {
-        &self.lines
-    }
-
-    /// The bundle of the core.
+    /// As [`read`](Self::read), with the text of the file.
     ///
     /// # Errors
-    /// If a value is out of its range, or the secrets are missing.
-    pub fn bundle(&self) -> Result<BundleConfig, TtyError> {
-        let span = |key, seconds: f64, least: f64| {
-            let rule = "seconds, above 0 unless 0 is said to mean none, at most a day";
-            let is_good = seconds.is_finite() && (least..=86_400.0).contains(&seconds);
-            if is_good {
-                Ok(Time::from_secs_f64(seconds))
-            } else {
-                Err(TtyError::Value { key, value: seconds.to_string(), rule })
-            }
-        };
-        if self.lines.is_empty() || self.lines.len() > MOST_LINES {
-            return Err(TtyError::Value { key: "line", value: self.lines.len().to_string(), rule: "1 to 64 lines" });
-        }
-        let rate = |line: &Line| {
-            let rule = "bit/s, from 50 to 10,000,000";
-            let value = line.rate_bps.to_string();
-            let in_range = (50.0..=1e7).contains(&line.rate_bps);
-            BitRate::new(line.rate_bps).ok().filter(|_| in_range).ok_or(TtyError::Value {
-                key: "line.rate_bps",
-                value,
-                rule,
-            })
-        };
-        let rates = self.lines.iter().map(rate).collect::<Result<Vec<_>, _>>()?;
-        if !(128..=16_384).contains(&self.mrru_bytes) {
-            return Err(TtyError::Value {
-                key: "mrru_bytes",
-                value: self.mrru_bytes.to_string(),
-                rule: "128 to 16384 bytes",
-            });
-        }
-        let identities = self.identities()?;
-        let discriminator = Discriminator::new(1, &self.name.as_bytes()[..self.name.len().min(Discriminator::LONGEST)]);
-        let multilink = Multilink {
-            mrru: self.mrru_bytes,
-            short_numbers: self.short_numbers,
-            discriminator: discriminator.unwrap_or_default(),
-        };
-        let lcp = LcpConfig { receive_map: Accm(self.escape_map), multilink: Some(multilink), ..LcpConfig::default() };
-        let restart = span("restart_s", self.restart_s, 0.1)?;
-        let interval = span("echo_interval_s", self.echo_interval_s, 0.0)?;
-        let echo = EchoConfig { interval, failures: self.echo_failures.max(1) };
-        let link = LinkConfig {
-            lcp,
-            limits: Limits { restart, ..Limits::default() },
-            echo: (interval > Time::ZERO).then_some(echo),
-            retry: span("retry_s", self.retry_s, 0.1)?,
-        };
-        let bytes_per_s: f64 = rates.iter().map(|rate| rate.get() / 8.0).sum();
-        let queue = span("queue_s", self.queue_s, 0.01)?.as_secs_f64();
-        Ok(BundleConfig {
-            link,
-            rates,
-            identities,
-            ipv4: Some(Addresses {
-                own: self.local.unwrap_or(Ipv4Addr::UNSPECIFIED),
-                peer: self.remote.unwrap_or(Ipv4Addr::UNSPECIFIED),
-            }),
-            ipv6: self.ipv6,
-            linger: span("linger_s", self.linger_s, 0.0)?,
-            latency: span("latency_s", self.latency_s, 0.01)?,
-            queue_bytes: ((bytes_per_s * queue) as usize).max(LEAST_QUEUE_BYTES),
-            ..BundleConfig::default()
-        })
-    }
-
-    fn identities(&self) -> Result<Identities, TtyError> {
-        let demands: Vec<Proof> = self.require.iter().map(|way| way.proof()).collect();
-        let short = |text: &str| {
-            let is_short = (1..=LONGEST_NAME).contains(&text.len());
-            is_short.then_some(()).ok_or(TtyError::Value {
-                key: "a name or secret",
-                value: format!("{} bytes", text.len()),
-                rule: "1 to 255 bytes",
-            })
-        };
-        short(&self.name)?;
-        let Some(path) = &self.secrets else {
-            if demands.is_empty() {
-                return Ok(Identities::default());
-            }
-            let rule = "a peer that has to prove itself needs a secret in the file `secrets`; or set require = [] to let anybody join";
-            return Err(TtyError::Value { key: "require", value: "no secrets".to_owned(), rule });
-        };
-        let keys = PeerKeys::load(path)?;
-        if keys.peer.is_empty() && !demands.is_empty() {
-            let rule = "the file `secrets` needs [peer] with a name and a secret";
-            return Err(TtyError::Value { key: "require", value: "no peer is known".to_owned(), rule });
-        }
-        let credentials = |name: &str, secret: &str| {
-            short(name)?;
-            short(secret)?;
-            Ok::<_, TtyError>(Credentials { name: name.into(), secret: Secret::new(secret) })
-        };
-        Ok(Identities {
-            own: keys.own.as_deref().map(|secret| credentials(&self.name, secret)).transpose()?,
-            peers: keys.peer.iter().map(|(name, secret)| credentials(name, secret)).collect::<Result<_, _>>()?,
+    /// As [`read`](Self::read).
+    pub fn parse(path: &Path, text: &str) -> Result<Self, TtyError> {
+        let raw: Raw = config_file::parse(path, text, GUIDE)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let lines = named(path, &raw.lines)?;
+        let metrics = config_file::loopback(path, "metrics", raw.metrics)?;
+        check_networks(path, &raw)?;
+        let demands: Vec<Proof> = raw.require.iter().map(|way| way.proof()).collect();
+        let secrets = raw.secrets.as_ref().map(|file| folder.join(file));
+        let identities = identities(path, &raw.name, secrets.as_deref(), demands.clone(), raw.allow_pap)?;
+        let bundle = BundleConfig { identities, ..bundle(path, &raw)? };
+        Ok(TtyConfig {
+            path: path.to_owned(),
+            device: raw.device,
+            addresses: raw.addresses,
+            routes: raw.routes,
+            fallback: raw.fallback,
+            metrics,
+            pcap: raw.pcap.map(|file| folder.join(file)),
+            lines,
+            bundle,
             demands,
-            shows_password: self.allow_pap,
+            name: raw.name,
+        })
+    }
+
+    /// What it does, a line each.
+    pub fn describe(&self) -> Vec<String> {
+        let device = self.device.as_ref().map_or("a TUN device", DeviceName::as_str);
+        let address = |given: Ipv4Addr, none: &str| {
+            if given.is_unspecified() { none.to_owned() } else { given.to_string() }
+        };
+        let mut all = Vec::new();
+        if let Some(Addresses { own, peer }) = self.bundle.ipv4 {
+            let own = address(own, "an address that the peer gives");
+            all.push(format!("{device} has {own}, the peer {}", address(peer, "one of its own")));
+        }
+        for line in &self.lines {
+            let port = line.port.as_ref().map_or("handed over for each call".to_owned(), |it| it.display().to_string());
+            all.push(format!("line {}: {port}, {} bit/s", line.name, line.rate_bps));
+        }
+        let known = self.bundle.identities.peers.len();
+        let ways: Vec<&str> = self.demands.iter().map(|way| if *way == Proof::Pap { "PAP" } else { "CHAP" }).collect();
+        all.push(match ways.as_slice() {
+            [] => "anybody may join: no peer has to prove itself".to_owned(),
+            ways => format!("a peer proves itself by {}; known peers: {known}", ways.join(" or ")),
+        });
+        let proves = if self.bundle.identities.own.is_some() { "and can prove it" } else { "without a secret" };
+        all.push(format!("this end is called {}, {proves}", self.name));
+        if !self.routes.is_empty() {
+            let down = if self.fallback { "they leave by the machine's other routes" } else { "they are unreachable" };
+            let routes: Vec<String> = self.routes.iter().map(ToString::to_string).collect();
+            all.push(format!("packets to {} go through {device}; while the bundle is down {down}", routes.join(", ")));
+        }
+        all.extend(self.metrics.map(|at| format!("metrics are served at http://{at}/metrics")));
+        all.extend(self.wait_warning().map(|warning| format!("warning: {warning}")));
+        all
+    }
+
+    /// Whether packets are too long for `latency_s`: a small one waits until the packet in front of it is on its way.
+    fn wait_warning(&self) -> Option<String> {
+        let bytes_per_s: f64 = self.bundle.rates.iter().map(|rate| rate.get() / 8.0).sum();
+        let longest = self.bundle.link.lcp.multilink.as_ref().map_or(1500, |it| it.mrru);
+        let least_s = f64::from(longest) / bytes_per_s;
+        let latency_s = self.bundle.latency.as_secs_f64();
+        (least_s > latency_s).then(|| {
+            let fitting = ((latency_s * bytes_per_s / 2.0) as u16).max(128);
+            format!(
+                "latency_s = {latency_s} cannot be kept: a packet of {longest} bytes takes {least_s:.1} s on all lines together; give both ends mrru_bytes = {fitting}, or a larger latency_s"
+            )
         })
     }
 }
 
-impl Way {
-    const fn proof(self) -> Proof {
-        match self {
-            Way::Chap => Proof::ChapMd5,
-            Way::Pap => Proof::Pap,
-        }
+/// Lines with a name each: the one that is given, or their number.
+fn named(path: &Path, lines: &[Line]) -> Result<Vec<Line>, TtyError> {
+    if lines.is_empty() || lines.len() > MOST_LINES {
+        let what = format!("there are {} lines, and a bundle has 1 to {MOST_LINES}", lines.len());
+        return Err(TtyError::config(path, what, "add a table [[line]] with `port` and `rate_bps` for each"));
     }
+    let mut all: Vec<Line> = Vec::new();
+    for (n, line) in lines.iter().enumerate() {
+        let wrong = |key: &str, what: String, remedy: &str| {
+            Err(TtyError::config(path, format!("line[{n}].{key}: {what}"), remedy))
+        };
+        let mut line = line.clone();
+        if line.name.is_empty() {
+            line.name = n.to_string();
+        }
+        if line.name.len() > LONGEST_NAME || line.name.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
+            return wrong("name", format!("{:?} is no name", line.name), "give 1 to 64 letters and digits");
+        }
+        if all.iter().any(|other| other.name == line.name) {
+            return wrong("name", format!("{:?} is there twice", line.name), "give each line a name of its own");
+        }
+        if line.port.is_some() && all.iter().any(|other| other.port == line.port) {
+            return wrong("port", "it is that of another line, too".to_owned(), "give each line a port of its own");
+        }
+        if !(50.0..=1e7).contains(&line.rate_bps) {
+            return wrong(
+                "rate_bps",
+                format!("{} is not within 50 and 10,000,000 bit/s", line.rate_bps),
+                "give the rate over the air, for example 2400 for a satellite telephone",
+            );
+        }
+        all.push(line);
+    }
+    Ok(all)
 }
 
-impl PeerKeys {
-    /// Reads secrets from a file that only its owner may read.
-    ///
-    /// # Errors
-    /// If others may, or it cannot be read. Errors show no secret.
-    pub fn load(path: &Path) -> Result<Self, TtyError> {
-        let failed = |error| TtyError::Read { path: path.to_owned(), error };
-        let mode = fs::metadata(path).map_err(failed)?.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(TtyError::Shared { path: path.to_owned(), mode });
-        }
-        let text = fs::read_to_string(path).map_err(failed)?;
-        // The message of the parser alone: it would show the line otherwise.
-        let hidden =
-            |error: toml::de::Error| TtyError::Parse { path: path.to_owned(), message: error.message().to_owned() };
-        toml::from_str(&text).map_err(hidden)
+fn check_networks(path: &Path, raw: &Raw) -> Result<(), TtyError> {
+    let change = Change::Add;
+    let own = raw.local.filter(|own| !own.is_unspecified());
+    let peer = raw.remote.filter(|peer| !peer.is_unspecified());
+    if own.is_some() && own == peer {
+        let what = format!("remote: {} is that of the own end, too", peer.unwrap_or(Ipv4Addr::UNSPECIFIED));
+        return Err(TtyError::config(path, what, "give the peer another one"));
     }
+    let address = |address| Request::Address { change, address, peer: None };
+    let host = |host: Ipv4Addr| address(IpNet::from(IpAddr::V4(host)));
+    let ends = [("local", own), ("remote", peer)].into_iter().filter_map(|(key, it)| Some((key, host(it?))));
+    let others = raw.addresses.iter().map(|&it| ("addresses", address(it)));
+    let routes = raw.routes.iter().map(|&to| ("routes", Request::Route { change, to }));
+    Ok(check_requests(path, ends.chain(others).chain(routes))?)
+}
+
+/// The bundle of the core, without identities.
+fn bundle(path: &Path, raw: &Raw) -> Result<BundleConfig, TtyError> {
+    let span = |key: &str, seconds: f64, least: f64| {
+        if (least..=DAY_S).contains(&seconds) {
+            return Ok(Time::from_secs_f64(seconds));
+        }
+        let what = format!("{key}: {seconds} is not within {least} and {DAY_S} s");
+        Err(TtyError::config(path, what, "give seconds within"))
+    };
+    let packet = |key: &str, bytes: u16| {
+        let what = format!("{key}: {bytes} is not within 128 and 16384 bytes");
+        let is_good = (128..=16_384).contains(&bytes);
+        is_good.then_some(bytes).ok_or_else(|| TtyError::config(path, what, "give 1500, as Ethernet has"))
+    };
+    let count = |key: &str, given: u32| {
+        let what = format!("{key}: {given} is not within 1 and 255");
+        let good = u8::try_from(given).ok().filter(|&given| given > 0);
+        good.ok_or_else(|| TtyError::config(path, what, "give a number within"))
+    };
+    let bits = |line: &Line| BitRate::new(line.rate_bps).map_err(|error| error.to_string());
+    let rates: Result<Vec<BitRate>, String> = raw.lines.iter().map(bits).collect();
+    let rates = rates.map_err(|error| TtyError::config(path, format!("line.rate_bps: {error}"), "give bit/s"))?;
+    let discriminator = Discriminator::new(1, &raw.name.as_bytes()[..raw.name.len().min(Discriminator::LONGEST)]);
+    let multilink = Multilink {
+        mrru: packet("mrru_bytes", raw.mrru_bytes)?,
+        short_numbers: raw.short_numbers,
+        discriminator: discriminator.unwrap_or_default(),
+    };
+    let lcp = LcpConfig {
+        mru: packet("mru_bytes", raw.mru_bytes)?,
+        receive_map: Accm(raw.escape_map),
+        multilink: Some(multilink),
+        ..LcpConfig::default()
+    };
+    let limits = Limits {
+        restart: span("restart_s", raw.restart_s, 0.1)?,
+        max_configure: count("tries", raw.tries)?,
+        ..Limits::default()
+    };
+    let interval = span("echo_interval_s", raw.echo_interval_s, 0.0)?;
+    let echo = EchoConfig { interval, failures: count("echo_failures", raw.echo_failures.into())? };
+    let bytes_per_s: f64 = rates.iter().map(|rate| rate.get() / 8.0).sum();
+    let queue = span("queue_s", raw.queue_s, 0.01)?.as_secs_f64();
+    Ok(BundleConfig {
+        link: LinkConfig {
+            lcp,
+            limits,
+            echo: (interval > Time::ZERO).then_some(echo),
+            retry: span("retry_s", raw.retry_s, 0.1)?,
+        },
+        rates,
+        ipv4: Some(Addresses {
+            own: raw.local.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            peer: raw.remote.unwrap_or(Ipv4Addr::UNSPECIFIED),
+        }),
+        ipv6: raw.ipv6,
+        linger: span("linger_s", raw.linger_s, 0.0)?,
+        latency: span("latency_s", raw.latency_s, 0.01)?,
+        queue_bytes: ((bytes_per_s * queue) as usize).max(LEAST_QUEUE_BYTES),
+        ..BundleConfig::default()
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     const LINES: &str = "[[line]]\nport = \"/dev/ttyUSB0\"\nrate_bps = 2400\n";
 
-    fn written(config: &str, secrets: Option<(&str, u32)>) -> Result<BundleConfig, TtyError> {
+    fn written(config: &str, secrets: Option<(&str, u32)>) -> Result<TtyConfig, TtyError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bundle.toml");
         fs::write(&path, config).unwrap();
@@ -350,36 +270,59 @@ mod tests {
             fs::write(folder.path().join("keys"), text).unwrap();
             fs::set_permissions(folder.path().join("keys"), fs::Permissions::from_mode(mode)).unwrap();
         }
-        TtyConfig::load(&path)?.bundle()
+        TtyConfig::read(&path)
     }
 
     #[test]
     fn a_configuration_says_all_of_a_bundle() {
         let text = format!(
-            "name = \"ship\"\nsecrets = \"keys\"\nlocal = \"10.0.0.1\"\nrequire = [\"chap\", \"pap\"]\n{LINES}"
+            "name = \"ship\"\nsecrets = \"keys\"\nlocal = \"10.0.0.1\"\nrequire = [\"chap\", \"pap\"]\nroutes = [\"0.0.0.0/0\"]\n{LINES}"
         );
-        let config = written(&text, Some(("own = \"a\"\n[peer]\nvps = \"b\"\n", 0o600))).unwrap();
-        assert_eq!((config.rates.len(), config.identities.peers.len()), (1, 1));
-        assert_eq!(config.identities.demands, [Proof::ChapMd5, Proof::Pap]);
-        assert!(!format!("{config:?}").contains("canary"));
+        let config = written(&text, Some(("own = \"canary\"\n[peer]\nvps = \"b\"\n", 0o600))).unwrap();
+        assert_eq!((config.bundle.rates.len(), config.bundle.identities.peers.len()), (1, 1));
+        assert_eq!(config.bundle.identities.demands, [Proof::ChapMd5, Proof::Pap]);
+        assert_eq!(config.lines[0].name, "0");
+        let said = config.describe().join("\n");
+        for part in
+            ["10.0.0.1, the peer one of its own", "CHAP or PAP; known peers: 1", "unreachable", "warning: latency_s"]
+        {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!format!("{config:?}{said}").contains("canary"));
     }
 
     #[test]
     fn mistakes_are_named_with_their_remedy() {
+        let own = "name = \"ship\"\nrequire = []\n";
         let cases = [
             (format!("name = \"ship\"\n{LINES}"), None, "require = []"),
-            (format!("name = \"ship\"\nrequire = []\nretry_s = 0\n{LINES}"), None, "retry_s = 0"),
-            (format!("name = \"ship\"\nrequire = []\nmrru_bytes = 60\n{LINES}"), None, "128 to 16384"),
-            (format!("name = \"ship\"\nrequire = []\n{}", LINES.replace("2400", "0")), None, "line.rate_bps = 0"),
-            ("name = \"ship\"\nrequire = []\nline = []\n".to_owned(), None, "1 to 64 lines"),
+            (format!("{own}retry_s = 0\n{LINES}"), None, "retry_s: 0 is not within 0.1"),
+            (format!("{own}retry_s = nan\n{LINES}"), None, "retry_s: NaN is not"),
+            (format!("{own}mrru_bytes = 60\n{LINES}"), None, "mrru_bytes: 60 is not within 128"),
+            (format!("{own}tries = 0\n{LINES}"), None, "tries: 0"),
+            (format!("{own}{}", LINES.replace("2400", "0")), None, "line[0].rate_bps: 0"),
+            (format!("{own}{LINES}{LINES}"), None, "line[1].port: it is that of another line"),
+            (
+                format!("{own}{LINES}name = \"a\"\n[[line]]\nname = \"a\"\nrate_bps = 60\n"),
+                None,
+                "\"a\" is there twice",
+            ),
+            (own.to_owned(), None, "there are 0 lines"),
+            (format!("{own}metrics = \"0.0.0.0:9472\"\n{LINES}"), None, "127.0.0.1"),
+            (format!("{own}routes = [\"10.0.0.1/8\"]\n{LINES}"), None, "routes: 10.0.0.1/8 has bits beyond"),
+            (format!("{own}local = \"127.0.0.1\"\n{LINES}"), None, "local: 127.0.0.1"),
+            (format!("{own}local = \"10.0.0.1\"\nremote = \"10.0.0.1\"\n{LINES}"), None, "remote: 10.0.0.1"),
+            (format!("{own}device = \"a b\"\n{LINES}"), None, "no name of an interface"),
+            (format!("{own}{}", LINES.replace("rate", "reate")), None, "did you mean `rate_bps`?"),
             (format!("name = \"ship\"\nrequire = [\"eap\"]\n{LINES}"), None, "eap"),
             (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), Some(("own = \"a\"\n", 0o600)), "[peer]"),
             (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), Some(("own = \"a\"\n", 0o644)), "chmod 600"),
-            (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), None, "cannot use"),
+            (format!("name = \"ship\"\nsecrets = \"keys\"\n{LINES}"), None, "keys: cannot be read"),
         ];
         for (text, secrets, wanted) in cases {
-            let error = written(&text, secrets).unwrap_err().to_string();
-            assert!(error.contains(wanted), "{error}");
+            let error = written(&text, secrets).unwrap_err();
+            assert!(error.to_string().contains(wanted) && error.to_string().contains("; "), "{wanted}: {error}");
+            assert_eq!(error.exit_code(), 2);
         }
     }
 

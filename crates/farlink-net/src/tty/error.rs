@@ -1,54 +1,47 @@
 //! What can be wrong with a bundle of lines.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
-/// Why a bundle of lines cannot run.
+use crate::config_file::ConfigFault;
+use crate::privileged::PrivilegedError;
+
+/// Why a bundle of lines does not run. The text says what is wrong and what to do, with "; " between.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TtyError {
-    /// A file cannot be read, or not be written.
-    #[error("cannot use {}: {error}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
+    /// The configuration is wrong, or a file that it names.
+    #[error(transparent)]
+    Config(#[from] ConfigFault),
+    /// The network cannot be changed.
+    #[error(transparent)]
+    Privileged(#[from] PrivilegedError),
+    /// The capture or the metrics cannot be had.
+    #[error("{what}: {error}; choose another place")]
+    Output {
+        /// Where.
+        what: String,
+        /// What the system said.
         error: io::Error,
     },
-    /// The file is no configuration.
-    #[error("{}: {message}", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with its place.
-        message: String,
-    },
-    /// A value is out of its range.
-    #[error("{key} = {value}: {rule}")]
-    Value {
-        /// Name of the key.
-        key: &'static str,
-        /// What it was.
-        value: String,
-        /// What is allowed.
-        rule: &'static str,
-    },
-    /// Others may read a secret.
-    #[error("{} may be read by others than its owner (mode {mode:o}): chmod 600 it", path.display())]
-    Shared {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// There is no TUN device.
-    #[error("cannot open the TUN device {name}: {error} (it needs CAP_NET_ADMIN and /dev/net/tun)")]
-    Tun {
-        /// Its name.
-        name: String,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The system refuses something while the bundle runs.
-    #[error("the bundle cannot go on: {0}")]
-    Run(#[from] io::Error),
+    /// The helper or the device is gone while the bundle runs.
+    #[error("{0} has ended while the bundle ran; start the bundle again")]
+    Ended(&'static str),
+    /// The system refuses something that a process needs.
+    #[error("the system does not let the bundle run: {0}; close other programs")]
+    System(#[from] io::Error),
+}
+
+impl TtyError {
+    pub(super) fn config(path: &Path, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        TtyError::Config(ConfigFault::new(path, what, remedy))
+    }
+
+    /// What a process should exit with: 1 when something has ended, 2 when someone has to change something first.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            TtyError::Ended(_) | TtyError::Privileged(PrivilegedError::Gone | PrivilegedError::Silent(_)) => 1,
+            _ => 2,
+        }
+    }
 }

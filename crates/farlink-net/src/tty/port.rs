@@ -1,13 +1,15 @@
 //! The port of one line: opened, paced, opened again.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serial2_tokio::{FlowControl, SerialPort, Settings};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::config::Line;
@@ -35,6 +37,11 @@ pub enum Place {
         /// Rate over the air, bytes a second.
         bytes_per_s: f64,
     },
+    /// A terminal that is handed over for each call.
+    Handed {
+        /// Rate over the air, bytes a second.
+        bytes_per_s: f64,
+    },
 }
 
 impl Place {
@@ -42,7 +49,8 @@ impl Place {
     pub fn of(line: &Line) -> Self {
         use std::os::unix::fs::FileTypeExt;
 
-        let (path, bytes_per_s) = (line.port.clone(), line.rate_bps / 8.0);
+        let bytes_per_s = line.rate_bps / 8.0;
+        let Some(path) = line.port.clone() else { return Place::Handed { bytes_per_s } };
         if std::fs::metadata(&path).is_ok_and(|found| found.file_type().is_socket()) {
             Place::Socket { path, bytes_per_s }
         } else {
@@ -50,14 +58,16 @@ impl Place {
         }
     }
 
-    fn bytes_per_s(&self) -> f64 {
+    pub(crate) fn bytes_per_s(&self) -> f64 {
         match self {
-            Place::Tty { bytes_per_s, .. } | Place::Socket { bytes_per_s, .. } => *bytes_per_s,
+            Place::Tty { bytes_per_s, .. } | Place::Socket { bytes_per_s, .. } | Place::Handed { bytes_per_s } => {
+                *bytes_per_s
+            }
         }
     }
 
     /// Bytes that are written at once: a twentieth of a second of the line.
-    pub(super) fn portion(&self) -> usize {
+    pub(crate) fn portion(&self) -> usize {
         ((self.bytes_per_s() * PORTION.as_secs_f64()) as usize).clamp(4, 4096)
     }
 }
@@ -70,17 +80,19 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What a port tells the bundle.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(crate) enum Said {
     /// It has carrier, or no longer.
     Carrier(bool),
     /// Bytes came.
     Bytes(Vec<u8>),
     /// So many bytes have left.
     Sent(usize),
+    /// The terminal that was handed over is closed here.
+    Released,
 }
 
 /// Runs the port of a line until the bundle ends: `out` gives a portion, which is answered by `Sent` before the next.
-pub(super) async fn run(line: usize, place: Place, mut out: Receiver<Vec<u8>>, told: Sender<(usize, Said)>) {
+pub(crate) async fn run(line: usize, place: Place, mut out: Receiver<Vec<u8>>, told: Sender<(usize, Said)>) {
     let mut last_error = None;
     loop {
         match serve(line, &place, &mut out, &told).await {
@@ -96,6 +108,49 @@ pub(super) async fn run(line: usize, place: Place, mut out: Receiver<Vec<u8>>, t
             return;
         }
         sleep(REOPEN).await;
+    }
+}
+
+/// Runs the port of a line whose terminals are handed over, until the bundle ends. `None` asks for the terminal back.
+pub(super) async fn run_handed(
+    line: usize,
+    bytes_per_s: f64,
+    mut orders: UnboundedReceiver<Option<OwnedFd>>,
+    mut out: Receiver<Vec<u8>>,
+    told: Sender<(usize, Said)>,
+) {
+    let mut next = orders.recv().await;
+    while let Some(order) = next {
+        let Some(terminal) = order else {
+            if told.send((line, Said::Released)).await.is_err() {
+                return;
+            }
+            next = orders.recv().await;
+            continue;
+        };
+        let serving = async {
+            // Read and written like pipes: tokio's other form for descriptors needs unsafe code.
+            let reader = pipe::Receiver::from_owned_fd_unchecked(terminal.try_clone()?)?;
+            let writer = pipe::Sender::from_owned_fd_unchecked(terminal)?;
+            exchange(line, bytes_per_s, reader, writer, &mut out, &told).await
+        };
+        let asked = tokio::select! {
+            ended = serving => match ended {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::info!(line, %error, "no carrier");
+                    None
+                }
+            },
+            order = orders.recv() => Some(order),
+        };
+        if told.send((line, Said::Carrier(false))).await.is_err() {
+            return;
+        }
+        next = match asked {
+            Some(order) => order,
+            None => orders.recv().await,
+        };
     }
 }
 
@@ -131,6 +186,7 @@ async fn serve(
                 ended = exchange(line, pace, reader, writer, out, told) => ended,
             }
         }
+        Place::Handed { .. } => Err(io::ErrorKind::Unsupported.into()),
         Place::Socket { path, .. } => {
             let (reader, writer) = UnixStream::connect(path).await?.into_split();
             exchange(line, pace, reader, writer, out, told).await

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from farlink.operator.backend.link import BackEnd
 from farlink.operator.backend.no_ppp import NoPpp
+from farlink.operator.backend.own_ppp import OwnPpp
 from farlink.operator.backend.pppd import PppdBackEnd
 from farlink.operator.backend.stand_in import StandIn
 from farlink.operator.config.bundle import Bundle
@@ -16,7 +17,7 @@ _FOLDER = Path("/run/farlink")
 
 
 def folder() -> Path:
-    """Where options and logs of pppd are: of a user who may not write there, below the folder of the session."""
+    """Where options and logs of PPP are: of a user who may not write there, below the folder of the session."""
     session = os.environ.get("XDG_RUNTIME_DIR")
     if os.geteuid() == 0 or os.access(_FOLDER, os.W_OK) or not session:
         return _FOLDER
@@ -29,4 +30,6 @@ def back_end_of(bundle: Bundle, secrets: Secrets, *, profiles_folder: Path) -> B
         return NoPpp()
     if bundle.back_end == "stand-in":
         return StandIn(bundle)
+    if bundle.back_end == "farlink":
+        return OwnPpp(bundle, secrets, folder=folder())
     return PppdBackEnd(bundle, secrets, folder=folder(), profiles_folder=profiles_folder)

@@ -187,7 +187,8 @@ class Bundle:
     journal
         File of its journal.
     back_end
-        What carries PPP: ``pppd``, or ``stand-in``, which carries probes only and needs neither kernel PPP nor root.
+        What carries PPP: ``pppd``; ``farlink``, its own, which needs no kernel PPP; or ``stand-in``, which carries probes
+        only and needs neither kernel PPP nor root.
     hook
         Program that is started with each change of a line and each alert; None if there is none.
     keep_days
@@ -276,7 +277,7 @@ TOP_KEYS: dict[str, Key] = {
     ),
     "secrets": text(is_one_line, _PATH),
     "journal": text(is_one_line, _PATH),
-    "back_end": name_of(("pppd", "stand-in")),
+    "back_end": name_of(("pppd", "farlink", "stand-in")),
     "hook": text(is_one_line, _PATH),
     "keep_days": number(1, 36600),
     "ppp": _TABLE,

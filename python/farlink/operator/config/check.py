@@ -146,7 +146,9 @@ class _Check:
         kinds = [_kind(row) for row in top.get("line", [])]
         rows = [self._valid(row, _keys(kinds[at]), ("line", at)) for at, row in enumerate(top.get("line", []))]
         own = [self._valid(row.get("budget", {}), BUDGET_KEYS, ("line", at, "budget")) for at, row in enumerate(rows)]
-        self._break(rules.of_ppp(ppp, [row for kind, row in zip(kinds, rows, strict=True) if kind and kind.has_ppp]))
+        dialled = [row for kind, row in zip(kinds, rows, strict=True) if kind and kind.has_ppp]
+        self._break(rules.of_ppp(ppp, dialled))
+        self._break(rules.of_back_end(top.get("back_end", "pppd"), top.get("user", ""), ppp, dialled))
         if rows:
             self._break(rules.of_limits(limits, top.get("use"), len(rows)))
             self._break(rules.of_primary(top.get("primary", "passes-on"), top.get("use", len(rows)), rows))

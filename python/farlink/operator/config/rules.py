@@ -54,6 +54,29 @@ def of_ppp(ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
         yield Broken(("ppp", "remote"), f"ppp.remote: {ppp.remote} is that of the own end, too", "give the far end another")
 
 
+def of_back_end(back_end: str, user: str, ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
+    """What farlink's own PPP has not: compression, and both ends of authentication in one bundle.
+
+    Parameters
+    ----------
+    back_end, user
+        Those of the bundle.
+    ppp
+        Its PPP.
+    rows
+        Its lines that are dialled.
+    """
+    if back_end != "farlink":
+        return
+    if ppp.compression:
+        message = 'ppp.compression: the back end "farlink" refuses it, as compressed packets that get lost damage later ones'
+        yield Broken(("ppp", "compression"), message, 'leave it out, or give back_end = "pppd"')
+    roles = {row.get("role", "dial") for row in rows}
+    if user and len(roles) > 1:
+        message = "user: some lines dial and prove who they are, others answer and ask for it, over one bundle of farlink's"
+        yield Broken(("user",), message, 'give all lines one role, or leave user out, or give back_end = "pppd"')
+
+
 def of_limits(limits: Limits, use: int | None, lines: int) -> Iterator[Broken]:
     """Limits that contradict."""
     if limits.failed_s > limits.longest_failed_s:

@@ -200,8 +200,9 @@ impl<R: RandomSource> Bundle<R> {
         self.settle(now, line);
     }
 
-    /// Takes a packet of IP; `false` if it is none, is longer than the peer takes, or finds the queue full.
-    pub fn send(&mut self, now: Time, packet: Bytes) -> bool {
+    /// Takes a packet of IP of the flow with this hash; `false` if it is none, is longer than the peer takes, or no network carries it.
+    /// Packets of other flows may be dropped to make room for it.
+    pub fn send(&mut self, now: Time, packet: Bytes, flow: u64) -> bool {
         let protocol = match packet.first().map(|byte| byte >> 4) {
             Some(4) => IPV4,
             Some(6) => IPV6,
@@ -213,9 +214,9 @@ impl<R: RandomSource> Bundle<R> {
             self.sending.refuse();
             return false;
         }
-        let is_taken = self.sending.push(protocol, packet);
+        self.sending.push(now, packet, flow);
         self.dispatch(now);
-        is_taken
+        true
     }
 
     /// The next packet that came.

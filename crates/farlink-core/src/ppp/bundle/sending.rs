@@ -1,25 +1,39 @@
-//! The way out: packets are cut for the lines that have room, and sent again if a line took them with it.
+//! The way out: flows take turns, packets are cut for the lines that have room, and sent again if a line took them with it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::super::ipcp::{IPV4, IPV6};
 use super::super::link::Link;
 use super::rate::Rate;
 use crate::bundle::{Fragment, Numbering, Splitter, shares};
+use crate::paths::queue::{FlowQueue, Pressure};
 use crate::time::Time;
 use crate::wire::mp;
 
 /// Of the bundle's own fragments, which belong to no packet.
 const FILLER: u64 = u64::MAX;
 
-/// A line takes a fragment while another is being sent: one waits, so that the line never idles, and no more.
+/// At most one fragment waits while another is being sent.
 const MOST_ON_LINE: usize = 2;
+/// A line takes the next fragment when what it has is sent in this time, so that it never idles. More would only wait there, in front of
+/// packets that come later.
+const AHEAD: Time = Time::from_millis(100);
+/// Share of the latency that a fragment may take on its line however long packets are: shorter ones would be headers mostly.
+const LEAST_SHARE: f64 = 0.25;
+/// A flow's turn: a packet of Ethernet (RFC 8290, section 5.2).
+const QUANTUM: f64 = 1514.0;
+/// What CoDel always lets pass, and an interval of it at least (RFC 8289, section 4).
+const LEAST_TARGET: Time = Time::from_millis(5);
+const LEAST_INTERVAL: Time = Time::from_millis(100);
+/// Bytes that a flow without a backlog may send first, at least.
+const LEAST_QUANTUM: f64 = 300.0;
 
 /// A packet with its protocol.
 #[derive(Clone, Debug)]
 struct Packet {
-    /// In the order in which packets came.
+    /// In the order in which packets were begun.
     order: u64,
     protocol: u16,
     information: Bytes,
@@ -40,7 +54,7 @@ struct Flying {
 pub struct SendCounts {
     /// Packets taken.
     pub packets: u64,
-    /// Packets that found the queue full or were longer than the peer takes.
+    /// Packets that the queue dropped, or that were longer than the peer takes.
     pub dropped: u64,
     /// Fragments given to lines.
     pub fragments: u64,
@@ -52,8 +66,9 @@ pub struct SendCounts {
 
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
-    queue: VecDeque<Packet>,
-    queue_bytes: usize,
+    /// Packets of the bundle itself, and those that are sent again: they go before all others.
+    first: VecDeque<Packet>,
+    queue: FlowQueue<Bytes>,
     limit: usize,
     /// The packet that is being cut: its number, and what is left of it.
     current: Option<(u64, Bytes, bool)>,
@@ -76,8 +91,8 @@ pub(super) struct Sending {
 impl Sending {
     pub(super) fn new(lines: usize, limit: usize, latency: Time, least: u16) -> Self {
         Sending {
-            queue: VecDeque::new(),
-            queue_bytes: 0,
+            first: VecDeque::new(),
+            queue: FlowQueue::new(),
             limit,
             current: None,
             flying: BTreeMap::new(),
@@ -95,24 +110,18 @@ impl Sending {
     }
 
     pub(super) fn counts(&self) -> SendCounts {
-        self.counts
+        SendCounts { dropped: self.counts.dropped + self.queue.dropped(), ..self.counts }
     }
 
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.queue_bytes
+        self.first.iter().map(|packet| packet.information.len()).sum::<usize>() + self.queue.bytes()
     }
 
-    /// Takes a packet of the network; `false` if the queue is full.
-    pub(super) fn push(&mut self, protocol: u16, information: Bytes) -> bool {
-        if self.queue_bytes + information.len() > self.limit {
-            self.counts.dropped += 1;
-            return false;
-        }
+    /// Takes a packet of IP. If the queue is too long then, the longest flow loses its oldest packet (RFC 8290, section 4.1.2).
+    pub(super) fn push(&mut self, now: Time, packet: Bytes, flow: u64) {
         self.counts.packets += 1;
-        self.queue_bytes += information.len();
-        let order = self.order();
-        self.queue.push_back(Packet { order, protocol, information, is_counted: true });
-        true
+        self.queue.push(now, packet, flow);
+        while self.queue.bytes() > self.limit && self.queue.drop_from_longest() {}
     }
 
     /// A packet that is longer than the peer takes.
@@ -123,25 +132,17 @@ impl Sending {
     /// Takes a packet of the bundle itself, which goes first.
     pub(super) fn push_control(&mut self, protocol: u16, information: Bytes) {
         const MOST: usize = 16;
-        if self.queue.iter().filter(|packet| !packet.is_counted).count() < MOST {
-            self.queue.push_front(Packet { order: 0, protocol, information, is_counted: false });
+        if self.first.iter().filter(|packet| !packet.is_counted).count() < MOST {
+            self.first.push_front(Packet { order: 0, protocol, information, is_counted: false });
         }
-    }
-
-    fn order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order
     }
 
     /// The bundle begins, without numbers if packets are not cut. What an earlier one had to say itself is dropped. Numbers go on where the last one ended: a peer that noticed no end waits for them, and another passes the gap.
     /// Beyond half of a round the gap would look like old numbers, and they begin at 0.
     pub(super) fn begin(&mut self, numbering: Option<Numbering>) {
-        self.queue.retain(|packet| packet.is_counted);
+        self.first.retain(|packet| packet.is_counted);
         let begun = self.current.take().and_then(|(number, ..)| self.flying.remove(&number));
-        if let Some(packet) = begun.map(|flying| flying.packet).filter(|packet| packet.is_counted) {
-            self.queue_bytes += packet.information.len();
-            self.queue.push_front(packet);
-        }
+        self.first.extend(begun.map(|flying| flying.packet).filter(|packet| packet.is_counted));
         self.is_cut = numbering.is_some();
         let Some(numbering) = numbering else { return };
         if numbering != self.numbering || self.splitter.count() % numbering.round() >= numbering.round() / 2 {
@@ -157,8 +158,9 @@ impl Sending {
 
     /// No packet of the network waits any longer.
     pub(super) fn clear(&mut self) {
-        self.queue.retain(|packet| !packet.is_counted);
-        self.queue_bytes = 0;
+        self.first.retain(|packet| !packet.is_counted);
+        self.counts.dropped += self.queue.dropped();
+        self.queue = FlowQueue::new();
         if let Some((number, ..)) = self.current.take() {
             self.flying.remove(&number);
         }
@@ -196,23 +198,26 @@ impl Sending {
         }
         self.counts.repeated += again.iter().filter(|packet| packet.is_counted).count() as u64;
         again.sort_by_key(|packet| packet.order);
-        for packet in again.into_iter().rev() {
-            self.queue_bytes += if packet.is_counted { packet.information.len() } else { 0 };
-            self.queue.push_front(packet);
-        }
+        again.into_iter().rev().for_each(|packet| self.first.push_front(packet));
         self.owed.iter_mut().for_each(|owed| *owed = true);
     }
 
     /// Gives packets to lines that have room; `members` are those that the peer takes packets from. Without fragments there is one.
     pub(super) fn dispatch(&mut self, now: Time, links: &mut [Link], members: &[bool], rates: &[Rate]) {
         let is_cut = self.is_cut;
-        while self.next_packet(links, members) {
-            let free: Vec<usize> =
-                (0..links.len()).filter(|&line| members[line] && links[line].data_frames() < MOST_ON_LINE).collect();
-            if free.is_empty() {
-                return;
+        let total: f64 = (0..links.len()).filter(|&line| members[line]).map(|line| rates[line].bytes_per_s()).sum();
+        loop {
+            let has_room = |&line: &usize| {
+                let (link, ahead) = (&links[line], rates[line].bytes_per_s() * AHEAD.as_secs_f64());
+                let is_short = link.backlog_bytes() as f64 <= ahead;
+                members[line] && (link.data_frames() == 0 || (is_short && link.data_frames() < MOST_ON_LINE))
+            };
+            let free: Vec<usize> = (0..links.len()).filter(has_room).collect();
+            // A packet is taken from the queue when a line has room for it, and no sooner: others may come before it until then.
+            if free.is_empty() || !self.next_packet(now, links, members, total) {
+                break;
             }
-            if is_cut { self.cut(now, links, &free, rates) } else { self.whole(now, &mut links[free[0]]) }
+            if is_cut { self.cut(now, links, &free, rates, total) } else { self.whole(now, &mut links[free[0]]) }
         }
         if is_cut {
             self.fill(now, links, members);
@@ -220,14 +225,16 @@ impl Sending {
     }
 
     /// Whether there is a packet to be cut: the rest of the last one, or the next.
-    fn next_packet(&mut self, links: &[Link], members: &[bool]) -> bool {
+    fn next_packet(&mut self, now: Time, links: &[Link], members: &[bool], total: f64) -> bool {
         if self.current.is_some() {
             return true;
         }
         let Some(line) = members.iter().position(|&member| member) else { return false };
-        let is_carried = self.is_open || self.queue.front().is_some_and(|packet| !packet.is_counted);
-        let Some(packet) = is_carried.then(|| self.queue.pop_front()).flatten() else { return false };
-        self.queue_bytes -= if packet.is_counted { packet.information.len() } else { 0 };
+        let is_carried = self.is_open || self.first.front().is_some_and(|packet| !packet.is_counted);
+        let slowest = links.iter().filter_map(Link::round_trip).max().unwrap_or(Time::ZERO);
+        let pressure = self.pressure(total, slowest);
+        let next = |sending: &mut Self| sending.first.pop_front().or_else(|| sending.pop(now, pressure));
+        let Some(packet) = is_carried.then(|| next(self)).flatten() else { return false };
         let content = if self.is_cut {
             let field = packet.protocol.to_be_bytes();
             let field = if links[line].sends().pfc && packet.protocol < 0x100 { &field[1..] } else { &field[..] };
@@ -241,6 +248,25 @@ impl Sending {
         true
     }
 
+    /// The next packet of the flow whose turn it is.
+    fn pop(&mut self, now: Time, pressure: Pressure) -> Option<Packet> {
+        let information = self.queue.pop(now, pressure)?.data;
+        self.next_order += 1;
+        let protocol = if information.first().is_some_and(|byte| byte >> 4 == 6) { IPV6 } else { IPV4 };
+        Some(Packet { order: self.next_order, protocol, information, is_counted: true })
+    }
+
+    /// What waits is judged by the rate of all lines together: one packet may take longer than CoDel's usual 5 ms (RFC 8289, section 4.4).
+    fn pressure(&self, bytes_per_s: f64, round_trip: Time) -> Pressure {
+        let packet_time = Time::from_secs_f64(QUANTUM / bytes_per_s.max(1.0));
+        Pressure {
+            target: LEAST_TARGET.max(packet_time.times(2)),
+            interval: LEAST_INTERVAL.max(round_trip).max(packet_time.times(4)),
+            quantum: QUANTUM as i64,
+            first_quantum: (bytes_per_s * self.latency.as_secs_f64()).clamp(LEAST_QUANTUM, QUANTUM) as i64,
+        }
+    }
+
     fn whole(&mut self, now: Time, link: &mut Link) {
         let Some((number, content, _)) = self.current.take() else { return };
         let Some(flying) = self.flying.get_mut(&number) else { return };
@@ -249,8 +275,9 @@ impl Sending {
         link.send(now, flying.packet.protocol, &content, number);
     }
 
-    /// Cuts the current packet for these lines, such that its fragments arrive together and none holds its line for too long.
-    fn cut(&mut self, now: Time, links: &mut [Link], free: &[usize], rates: &[Rate]) {
+    /// Cuts the current packet for these lines, such that its fragments arrive together and none holds its line for too long: a small
+    /// packet that comes now waits for the rest of this one, at the rate of all lines, and for the fragment that is sent last.
+    fn cut(&mut self, now: Time, links: &mut [Link], free: &[usize], rates: &[Rate], total: f64) {
         let Some((number, mut rest, mut is_beginning)) = self.current.take() else { return };
         let header = self.numbering.header_bytes();
         let as_shares: Vec<shares::Line> = free
@@ -266,10 +293,11 @@ impl Sending {
         let bytes = rest.len() as u32;
         let mut all = Vec::new();
         shares::arriving_together(bytes, overhead, self.least.min(bytes), &as_shares, &mut all);
+        let length = self.flying.get(&number).map_or(0, |flying| flying.packet.information.len());
+        let latency = self.latency.as_secs_f64();
+        let span = (latency - length as f64 / total - AHEAD.as_secs_f64()).max(latency * LEAST_SHARE);
         for (&line, &share) in free.iter().zip(&all).filter(|(_, share)| **share > 0) {
-            // Two fragments may be in front of a small packet: one is being sent, one waits.
-            let in_time = rates[line].bytes_per_s() * self.latency.as_secs_f64() / 2.0;
-            let most = (in_time as u32).saturating_sub(overhead).max(self.least);
+            let most = ((rates[line].bytes_per_s() * span) as u32).saturating_sub(overhead).max(self.least);
             let mru = u32::from(links[line].sends().mru).saturating_sub(header).max(1);
             let fragment = self.splitter.cut(&mut rest, share.min(most).min(mru) as usize, is_beginning);
             is_beginning = false;
