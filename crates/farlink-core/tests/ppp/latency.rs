@@ -124,7 +124,10 @@ fn table_of_waits() {
         for latency_s in [0.5, 1.0, 1.5, 3.0] {
             for length in [500, 1500] {
                 let found = run(both(lines, rate_bps, latency_s), rate_bps, 0.5, length, secs(1.5), secs(900.0), 3);
-                println!("| {lines} x {rate_bps} | {latency_s} | {length} | {found:?}");
+                let Found { arrived, p95_s, most_s, bulk, waiting } = found;
+                println!(
+                    "| {lines} x {rate_bps} | {latency_s} | {length} | {arrived} | {p95_s} | {most_s} | {bulk} | {waiting} |"
+                );
             }
         }
     }
