@@ -139,7 +139,7 @@ mod tests {
             0,
             0,
             0,
-            ((20 + options.len()) / 4 << 4) as u8,
+            (((20 + options.len()) / 4) << 4) as u8,
             flags,
             1,
             0,
