@@ -105,7 +105,7 @@ def test_finished_studies_stay_when_a_later_engine_fails(scenario, tmp_path, mon
         raise FarlinkError("the stage fell down", "build another one")
 
     monkeypatch.setitem(engines.ENGINES, "live", fail)
-    monkeypatch.setitem(engines._CHECKS, "live", lambda _: None)
+    monkeypatch.setitem(engines._CHECKS, "live", lambda _, __: None)
     done = CliRunner().invoke(app, ["run", str(tmp_path / scenario)])
 
     assert done.exit_code == 2

@@ -46,8 +46,9 @@ def test_json_has_the_documented_keys(farlink, small):
     done = farlink("run", small, "--json", "-")
 
     content = json.loads(done.stdout)
-    assert list(content) == ["farlink", "scenario", "rows", "summary"]
+    assert list(content) == ["farlink", "build", "scenario", "rows", "summary"]
     assert content["farlink"] == package.__version__
+    assert content["build"] == package.build_name()
     assert content["scenario"]["seed"] == 7
     assert len(content["summary"]) == 6 * 2
     assert len(content["rows"]) == 6 * 2 * 3
