@@ -246,7 +246,7 @@ def test_only_the_end_that_dials_waits_before_its_first_request(tmp_path):
 
 
 def test_messages_are_kept_without_secrets_and_within_bounds(play, monkeypatch):
-    monkeypatch.setattr("farlink.operator.backend.pppd._MOST_LOG_BYTES", 500)
+    monkeypatch.setattr("farlink.operator.backend.kept_log._MOST_BYTES", 500)
 
     async def act(world: World) -> None:
         text = "\n".join(f"message {number} of canary-secret" for number in range(40))

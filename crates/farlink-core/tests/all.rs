@@ -33,6 +33,7 @@ mod pair;
 mod paths;
 mod ppp;
 mod protocols;
+mod rack;
 mod random_schedules;
 mod scenario;
 mod scenario_errors;

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from farlink.cli.host_options import Log
 from farlink.cli.messages import data, note, user_errors
+from farlink.cli.run_by_default import RunByDefault
 
 if TYPE_CHECKING:
     from farlink.net import GatewayEvent
@@ -24,17 +24,8 @@ farlink gateway check hub.toml www.example.org:443
 """
 
 
-class _RunByDefault(TyperGroup):
-    """Takes `farlink gateway CONFIG` for `farlink gateway run CONFIG`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
-    epilog=EXAMPLES, cls=_RunByDefault, no_args_is_help=True, help="Carry TCP and UDP of unmodified programs over bad paths."
+    epilog=EXAMPLES, cls=RunByDefault, no_args_is_help=True, help="Carry TCP and UDP of unmodified programs over bad paths."
 )
 
 Config = Annotated[str, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")]

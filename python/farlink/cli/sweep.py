@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from farlink.cli.messages import data, labelled, note, user_errors
 from farlink.cli.progress import progress_bar
+from farlink.cli.run_by_default import RunByDefault
 
 if TYPE_CHECKING:
     from farlink.scenario import Scenario
@@ -33,18 +33,9 @@ farlink sweep script study.toml -o /shared/out --jobs 100 > job.sh
 """
 
 
-class _RunByDefault(TyperGroup):
-    """Takes `farlink sweep STUDY` for `farlink sweep run STUDY`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
 app = typer.Typer(
     epilog=EXAMPLES,
-    cls=_RunByDefault,
+    cls=RunByDefault,
     no_args_is_help=True,
     help="Run a study in a folder: units of about a second, resumed after any end, on one machine or many.",
 )

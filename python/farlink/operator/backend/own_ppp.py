@@ -17,6 +17,7 @@ from pathlib import Path
 
 from farlink.errors import OutputError
 from farlink.operator.backend import orphans
+from farlink.operator.backend.kept_log import keep
 from farlink.operator.backend.link import Carried, Down, Link, Listener, Up
 from farlink.operator.backend.own_ppp_config import config_text, secrets_text
 from farlink.operator.backend.process import Process
@@ -34,7 +35,6 @@ _STATUS = Path("/proc/self/status")
 _NET_ADMIN = 12
 # From an order to the closing of the tty, and to the end of the process.
 _PATIENCE_S = 5.0
-_MOST_LOG_BYTES = 1 << 20
 
 
 class OwnPpp:
@@ -157,10 +157,10 @@ class OwnPpp:
             event = json.loads(text)
             kind, line, words = event["kind"], event["line"], event["text"]
         except (ValueError, TypeError, KeyError):
-            self._keep(text)
+            keep(self._log, text, self._secrets.texts())
             return
         if kind != "carried":
-            self._keep(f"{kind}: {line}: {words}" if line else f"{kind}: {words}")
+            keep(self._log, f"{kind}: {line}: {words}" if line else f"{kind}: {words}", self._secrets.texts())
         if kind == "failed":
             self._why = words
         if kind in ("network", "no-network"):
@@ -179,16 +179,6 @@ class OwnPpp:
                 del self._links[line]
                 link.over(why)
                 link.released.set()
-
-    def _keep(self, line: str) -> None:
-        """Append a message to the log, of which the last part is kept; a full disk is no reason to stop."""
-        for secret in self._secrets.texts():
-            line = line.replace(secret, "***")
-        with suppress(OSError):
-            if self._log.exists() and self._log.stat().st_size > _MOST_LOG_BYTES:
-                self._log.replace(self._log.with_suffix(".log.1"))
-            with self._log.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
 
 
 class _OwnLink:

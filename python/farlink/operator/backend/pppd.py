@@ -16,6 +16,7 @@ from pathlib import Path
 
 from farlink.errors import OutputError
 from farlink.operator.backend import orphans
+from farlink.operator.backend.kept_log import keep
 from farlink.operator.backend.link import Carried, Down, Link, Listener, Said, Up
 from farlink.operator.backend.process import Process
 from farlink.operator.config.bundle import Bundle, Line
@@ -30,7 +31,6 @@ _SPARE_S = 3.0
 _CLOSE_S = 0.5
 # What a link has carried is said behind its end, and soon; a link that ends is not kept secret for longer.
 _LAST_WORDS_S = 0.5
-_MOST_LOG_BYTES = 1 << 20
 
 # Exit statuses (pppd(8)).
 CAUSES = {
@@ -235,7 +235,7 @@ class _PppdLink:
             await self._process.end(number)
 
     def _said(self, line: str) -> None:
-        self._keep(line)
+        keep(self._log, line, self._secrets)
         interface = _INTERFACE.search(line)
         if interface:
             self.interface = interface[1]
@@ -286,16 +286,6 @@ class _PppdLink:
             if self._last_words is not None:
                 self._last_words.cancel()
             self._tell(Down(self._cause))
-
-    def _keep(self, line: str) -> None:
-        """Append a message to the line's log, of which the last part is kept; a full disk is no reason to stop."""
-        for secret in self._secrets:
-            line = line.replace(secret, "***")
-        with suppress(OSError):
-            if self._log.exists() and self._log.stat().st_size > _MOST_LOG_BYTES:
-                self._log.replace(self._log.with_suffix(".log.1"))
-            with self._log.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
 
 
 def _is_interface_up(folder: Path) -> bool:
