@@ -159,7 +159,8 @@ class Result:
         """Its title, its size, and the first lines of its table."""
         from farlink.shown import counted, short_table
 
-        flows = len({*_plain(self.summary_columns["flow"])} - {"all"})
+        named = zip(*(_plain(self.summary_columns[name]) for name in ("flow", "transport")), strict=True)
+        flows = len({flow for flow, transport in named if flow != "all" and transport != "path"})
         counts = ((len(self.points), "point"), (flows, "flow"), (self.finished_runs, "run"))
         size = ", ".join(counted(count, name) for count, name in counts)
         headings, body = self.cells()

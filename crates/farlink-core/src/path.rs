@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::ConfigError;
 use crate::channel::Prepared;
-use crate::hop::{BundleSetup, HopSetup};
+use crate::hop::{BundleSetup, HopSetup, MemberSetup, PathsSetup};
+use crate::link::QueueLimit;
 use crate::link::setting::RateSetting;
-use crate::scenario::{Direction, Ordering, Scenario};
+use crate::scenario::{Direction, Hop, Ordering, PathMember, Paths, Scenario};
 use crate::time::Time;
 use crate::trace::TraceSource;
 
@@ -50,12 +51,56 @@ impl PathSetup {
             let reversed = bundle.as_ref().map(BundleSetup::reversed);
             let of_time = (traces, duration);
             forward.push(resolve_direction(name, &table, (&hop.forward(), bundle), of_time, channels)?);
-            let table = format!("{table}.return");
-            back.push(resolve_direction(name, &table, (&hop.back(), reversed), of_time, channels)?);
+            back.push(resolve_direction(name, &format!("{table}.return"), (&hop.back(), reversed), of_time, channels)?);
+            if let (Some(paths), [.., there], [.., back]) = (&hop.paths, &mut forward[..], &mut back[..]) {
+                let setup = Arc::new(resolve_paths(hop, paths, (name, &table), of_time, channels)?);
+                for (end, direction) in [there, back].into_iter().enumerate() {
+                    replace_by_paths(direction, &setup, end);
+                }
+            }
         }
         back.reverse();
         Ok(PathSetup { forward, back })
     }
+}
+
+/// The links of a bundle's paths.
+fn resolve_paths(
+    hop: &Hop,
+    paths: &Paths,
+    (name, table): (&str, &str),
+    of_time: (&dyn TraceSource, Option<Time>),
+    channels: &mut Channels,
+) -> Result<PathsSetup, ConfigError> {
+    let mut members = Vec::new();
+    for (at, member) in paths.members.iter().enumerate() {
+        let PathMember { name: path, unplugged, .. } = member;
+        let (link, name) = (hop.of_path(member), format!("{name}.paths.{path}"));
+        let table = format!("{table}.paths.members[{at}]");
+        let mut resolve = |table: &str, direction: &Direction<'_>| {
+            resolve_direction(&name, table, (direction, None), of_time, channels)
+        };
+        let there = resolve(&table, &link.forward())?;
+        let back = resolve(&format!("{table}.return"), &link.back())?;
+        members.push(MemberSetup {
+            name: path.clone(),
+            rules: member.rules(at as u8),
+            links: [there, back],
+            unplugged: unplugged
+                .iter()
+                .map(|span| (span.from_s.time(), span.to_s.time(), span.noticed_by.ends()))
+                .collect(),
+        });
+    }
+    Ok(PathsSetup { config: paths.bundle(), members })
+}
+
+/// A hop whose link is a bundle of paths has the rate and delay of all together, and the bundle's queue.
+fn replace_by_paths(direction: &mut HopSetup, setup: &Arc<PathsSetup>, end: usize) {
+    direction.rate = setup.rate(end).into();
+    direction.delay = setup.delay(end).into();
+    direction.limit = QueueLimit::Bytes(setup.config.queue_bytes as u64);
+    direction.paths = Some(Arc::clone(setup));
 }
 
 fn resolve_direction(
@@ -95,5 +140,6 @@ fn resolve_direction(
         overtakes: direction.ordering == Ordering::Overtake,
         channel,
         bundle: bundle.map(Arc::new),
+        paths: None,
     })
 }

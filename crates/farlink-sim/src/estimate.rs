@@ -25,6 +25,8 @@ const RUN_NS: f64 = 5e4;
 const BURST_ROUND_TRIPS: f64 = 10.0;
 /// CPU time of each fragment in a bundle, ns.
 const FRAGMENT_NS: f64 = 400.0;
+/// CPU time of a packet over a bundle of paths, with its part of acknowledgements, ns.
+const PATHS_NS: f64 = 3e3;
 /// Memory in bytes of a connection, and of a packet that is queued or in flight.
 const CONNECTION_BYTES: f64 = 3e3;
 const PACKET_BYTES: f64 = 72.0;
@@ -239,6 +241,10 @@ fn bursts(transport: &TransportConfig, setup: &Setup) -> bool {
 
 /// The cost of a packet on a hop, ns.
 fn link_ns(hop: &HopSetup, wire_bytes: f64) -> f64 {
+    if let Some(paths) = &hop.paths {
+        // Of each packet, its copies and pieces on the slowest path are at most so many.
+        return LINK_NS + PATHS_NS * paths.members.len().min(2) as f64;
+    }
     match &hop.bundle {
         None => LINK_NS,
         Some(bundle) => {

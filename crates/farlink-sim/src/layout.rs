@@ -6,6 +6,9 @@ pub(crate) const MOST_FLOW_ROWS: u64 = 256;
 /// The name of the row over all flows.
 pub(crate) const ALL: &str = "all";
 
+/// What the row of a path has in place of a transport.
+pub(crate) const PATH: &str = "path";
+
 /// The flows of one name, with the properties that determine the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a> {
@@ -28,18 +31,20 @@ pub(crate) struct RowOf {
     pub(crate) is_single: bool,
 }
 
-/// The rows of a grid point, in order: of each name, or of each of its flows, and at the end over all.
+/// The rows of a grid point, in order: of each name, or of each of its flows, then over all, then of each path of a bundle of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) rows: Vec<RowOf>,
     /// The first row of each name, and whether each of its flows has its own row.
     names: Vec<(usize, bool)>,
+    /// How many rows of paths follow the row over all flows.
+    paths: usize,
 }
 
 impl Layout {
     pub(crate) fn new<'a>(names: impl Iterator<Item = Name<'a>> + Clone) -> Self {
         let alone = names.clone().filter(|name| !name.is_together).map(|name| name.count).sum::<u64>();
-        let mut layout = Layout { rows: Vec::new(), names: Vec::new() };
+        let mut layout = Layout { rows: Vec::new(), names: Vec::new(), paths: 0 };
         for name in names.clone() {
             let has_flow_rows = !name.is_together && name.count > 1 && alone <= MOST_FLOW_ROWS;
             layout.names.push((layout.rows.len(), has_flow_rows));
@@ -61,6 +66,15 @@ impl Layout {
         layout
     }
 
+    /// Adds a row for each path.
+    pub(crate) fn with_paths(mut self, names: impl Iterator<Item = String>) -> Self {
+        let row = |flow| RowOf { flow, transport: PATH.to_owned(), is_single: false };
+        let before = self.rows.len();
+        self.rows.extend(names.map(row));
+        self.paths = self.rows.len() - before;
+        self
+    }
+
     /// The row of a flow, by the index of its name and its number among the flows of that name.
     pub(crate) fn row_of(&self, name: usize, number: u64) -> usize {
         let (first, has_flow_rows) = self.names[name];
@@ -69,7 +83,7 @@ impl Layout {
 
     /// The row over all flows.
     pub(crate) fn all(&self) -> usize {
-        self.rows.len() - 1
+        self.rows.len() - 1 - self.paths
     }
 }
 

@@ -84,6 +84,7 @@ fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup
         overtakes: false,
         channel,
         bundle: None,
+        paths: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Converts the results of flows to rows of quantities.
 
 use farlink_core::Time;
+use farlink_core::hop::{HopSetup, PathCounts, PathsSetup};
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::engine::{BundleResult, DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
@@ -18,7 +19,7 @@ pub(crate) struct Row {
 
 /// The rows of one run, according to the layout of its grid point.
 pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> {
-    let path = PathFigures::new(setup, run);
+    let figures = PathFigures::new(setup, run);
     let mut flows: Vec<Vec<&FlowResult>> = vec![Vec::new(); layout.rows.len()];
     for flow in &run.flows {
         flows[layout.row_of(flow.spec, flow.number)].push(flow);
@@ -30,9 +31,10 @@ pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> 
     });
     let of_rows = layout.rows.iter().zip(&flows).zip(specs.chain([None]));
     let mut rows: Vec<Row> =
-        of_rows.map(|((of, flows), spec)| row(of.is_single, flows, &path, (spec, setup), run)).collect();
+        of_rows.map(|((of, flows), spec)| row(of.is_single, flows, &figures, (spec, setup), run)).collect();
     let verdicts = layout.rows.iter().zip(&rows).map(|(of, row)| (of.flow.as_str(), &row.verdict));
     rows[layout.all()].verdict = Verdict::worst(verdicts);
+    rows.extend(setup.paths().zip(&run.over_paths).map(|((_, path), counts)| of_path(path, counts, &figures)));
     rows
 }
 
@@ -56,9 +58,15 @@ impl<'a> PathFigures<'a> {
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
             warmup: setup.warmup,
             bundles: run.bundles,
-            lines: setup.forward.iter().find_map(|hop| hop.bundle.as_ref()).map_or(0, |bundle| bundle.lines.len()),
+            lines: setup.forward.iter().find_map(lines_of).unwrap_or(0),
         }
     }
+}
+
+/// How many lines or paths the bundle of a hop has.
+fn lines_of(hop: &HopSetup) -> Option<usize> {
+    let of_paths = || hop.paths.as_ref().map(|paths| paths.members.len());
+    hop.bundle.as_ref().map(|bundle| bundle.lines.len()).or_else(of_paths)
 }
 
 impl PathFigures<'_> {
@@ -66,6 +74,29 @@ impl PathFigures<'_> {
     fn slowest_bps(&self, from: Time, to: Time) -> f64 {
         self.run.forward.iter().map(|hop| hop.mean_bps(from, to)).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// The row of a path of a bundle of paths: what it carried forward, and of the return direction its load.
+fn of_path((paths, at): (&PathsSetup, usize), [there, back]: &[PathCounts; 2], path: &PathFigures<'_>) -> Row {
+    let ratio = |over: f64, under: f64| if under > 0.0 { over / under } else { f64::NAN };
+    let [rate_bps, back_bps] = [0, 1].map(|end| paths.members[at].links[end].rate.mean_bps());
+    let goodput_bps = ratio(there.data_bytes as f64 * 8.0, path.measured_s);
+    let value = |name: &str| match name {
+        "goodput_bps" => goodput_bps,
+        "goodput_fraction" => at_most_one(ratio(goodput_bps, rate_bps)),
+        "delivered_bytes" => there.data_bytes as f64,
+        "sent_bytes" => there.sent_bytes as f64,
+        "overhead_bytes" => (there.sent_bytes - there.sent_data_bytes) as f64,
+        "back_channel_fraction" => at_most_one(ratio(ratio(back.sent_bytes as f64 * 8.0, path.measured_s), back_bps)),
+        "arrival_delay_mean_s" => ratio(there.delay_s, there.arrived as f64),
+        "delivered_packets" => there.arrived as f64,
+        "loss_fraction" => ratio((there.lost + there.dropped) as f64, there.sent as f64),
+        "duration_s" => path.measured_s,
+        "lines_up_fraction" => at_most_one(ratio(there.up_s, path.measured_s)),
+        "call_drops" => there.failures as f64,
+        _ => f64::NAN,
+    };
+    Row { verdict: Verdict::Ok, values: QUANTITIES.iter().map(|quantity| value(quantity.name)).collect() }
 }
 
 /// A quantity of bundles.

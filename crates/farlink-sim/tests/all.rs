@@ -29,6 +29,7 @@ mod gateways;
 mod interrupted;
 mod intervals;
 mod long_paths;
+mod paths;
 mod pcap;
 mod pieces;
 mod policers;

@@ -125,6 +125,7 @@ def lines(summary: list[Entry], grid_paths: list[str], x_path: str, quantity: st
 
 def shown_flows(summary: list[Entry]) -> list[Entry]:
     """Single flows if a figure has room for them, otherwise the aggregate."""
+    summary = [entry for entry in summary if entry["transport"] != "path"]
     flows = {entry["flow"] for entry in summary if entry["flow"] != "all"}
     if 1 < len(flows) <= 6:
         return [entry for entry in summary if entry["flow"] != "all"]

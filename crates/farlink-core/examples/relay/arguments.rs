@@ -106,6 +106,7 @@ impl Options {
             overtakes: self.overtakes,
             channel: self.channel()?,
             bundle: None,
+            paths: None,
         };
         let random = |part: &str| Rng::for_component(seed, 0, &format!("relay.{name}.{part}"));
         Ok(Way::new(&setup, Time::from_secs_f64(self.jitter_s), random("hop"), random("jitter"), shared))

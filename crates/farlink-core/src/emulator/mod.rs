@@ -10,6 +10,7 @@ pub mod ip;
 mod playable;
 mod way;
 
+use crate::hop::Hop;
 use crate::link::LinkState;
 use crate::path::PathSetup;
 use crate::time::Time;
@@ -78,8 +79,8 @@ impl<P: Parcel> Emulator<P> {
     /// Begins a run. Each way holds up to `most_bytes` bytes of packets, and refuses further ones: a queue without a limit would fill the
     /// memory.
     pub fn new(path: &PathSetup, seed: u64, run: u64, most_bytes: u64) -> Self {
-        let way = |hops, direction| Way::new(hops, direction, (seed, run), most_bytes);
-        Emulator { ways: [way(&path.forward, "forward"), way(&path.back, "return")] }
+        let hops = Hop::start_both([&path.forward, &path.back], seed, run);
+        Emulator { ways: hops.map(|hops| Way::new(hops, most_bytes)) }
     }
 
     /// A packet comes in at an end. `now` must not decrease from call to call.

@@ -15,6 +15,11 @@ pub fn check_playable(scenario: &Scenario) -> Result<(), ConfigError> {
             let what = "the emulator carries packets and does not split connections, as gateways do";
             return Err(ConfigError::new(format!("{table}.gateway"), what, "remove it"));
         }
+        if hop.paths.is_some() {
+            let what = "the emulator plays one path, and a bundle of paths runs over several";
+            let remedy = "emulate each path by itself, and run \"farlink bundle carry\" over them";
+            return Err(ConfigError::new(format!("{table}.paths"), what, remedy));
+        }
         if hop.bundle.as_ref().is_some_and(|bundle| bundle.what_on_drop() == OnDrop::DuplicateAcks) {
             let what = "the emulator makes no acknowledgements in the name of receivers";
             return Err(ConfigError::new(format!("{table}.bundle.on_drop"), what, "give \"requeue\" or \"lose\""));

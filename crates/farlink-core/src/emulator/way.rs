@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Counts, Departure, Parcel};
-use crate::hop::{Entry, Hop, HopSetup, Outcome, Place, Ticket};
+use crate::hop::{Entry, Hop, Outcome, Place, Ticket};
 use crate::link::{LinkState, Verdict};
 use crate::time::Time;
 
@@ -46,13 +46,9 @@ impl<P> Leg<P> {
 }
 
 impl<P: Parcel> Way<P> {
-    pub(super) fn new(hops: &[HopSetup], direction: &str, (seed, run): (u64, u64), most_bytes: u64) -> Self {
-        let leg = |setup| Leg {
-            hop: Hop::start(setup, direction, seed, run),
-            waiting: Vec::new(),
-            under_way: VecDeque::new(),
-        };
-        Way { legs: hops.iter().map(leg).collect(), counts: Counts::default(), held_bytes: 0, most_bytes }
+    pub(super) fn new(hops: Vec<Hop>, most_bytes: u64) -> Self {
+        let leg = |hop| Leg { hop, waiting: Vec::new(), under_way: VecDeque::new() };
+        Way { legs: hops.into_iter().map(leg).collect(), counts: Counts::default(), held_bytes: 0, most_bytes }
     }
 
     pub(super) fn counts(&self) -> &Counts {

@@ -1,17 +1,19 @@
-//! One direction of a hop: the queue, and the link or the bundle of lines behind it.
+//! One direction of a hop: the queue, and the link, the bundle of lines or the bundle of IP paths behind it.
 //!
 //! A [`Hop`] decides the fate of packets, which the driver keeps. The driver gives the arrival time and the length of
 //! each packet; the hop answers whether the packet is dropped, when it arrives at the far end, which of its bits are
 //! wrong and whether it is marked. The simulator drives hops with typed packets without bytes, an emulator with real
 //! ones.
 //!
-//! There are three kinds of queue:
+//! There are four kinds of queue:
 //! - First in, first out: the link computes the departure when the packet is queued, because later packets cannot
 //!   overtake it. [`Hop::send`] answers at once, and nothing else has to be called.
 //! - Classes of service: the next packet is chosen when the link is free. A packet that waits gets a [`Ticket`].
 //! - A bundle of lines: the line for a packet is chosen when a line has room. Every packet gets a ticket.
+//! - A bundle of IP paths: likewise. Both directions of the hop are one bundle ([`Hop::start_both`]), so that packets of one may get
+//!   their outcome when the other is called.
 //!
-//! With the last two, a driver calls [`Hop::handle_timeout`] at the time of [`Hop::poll_timeout`], then [`Hop::poll`]
+//! With the last three, a driver calls [`Hop::handle_timeout`] at the time of [`Hop::poll_timeout`], then [`Hop::poll`]
 //! until it returns `None`.
 //!
 //! In front of any of them there may be a policer, which drops the packets that exceed its rate and burst.
@@ -19,6 +21,7 @@
 mod bundled;
 mod class_queue;
 mod classes;
+mod paths;
 mod policer;
 mod setup;
 mod watch;
@@ -29,12 +32,14 @@ use crate::rng::Rng;
 use crate::time::Time;
 
 pub use crate::link::QueueLimit;
+pub use paths::PathCounts;
 pub use policer::PolicerConfig;
-pub use setup::{BundleSetup, HopSetup};
+pub use setup::{BundleSetup, HopSetup, MemberSetup, PathsSetup};
 pub use watch::LinkWatch;
 
 use bundled::Bundled;
 use classes::Classes;
+use paths::OverPaths;
 use policer::Policer;
 
 /// Identifies a packet in a hop until [`Hop::poll`] returns its outcome. The number is then reused.
@@ -100,6 +105,8 @@ enum Queue {
     Classes(Box<Classes>),
     /// In front of a bundle of lines, which replaces the link.
     Bundle(Box<Bundled>),
+    /// In front of a bundle of IP paths, which replaces the link.
+    Paths(Box<OverPaths>),
 }
 
 impl Hop {
@@ -111,7 +118,30 @@ impl Hop {
         Hop::new(setup, direction == "return", rng, &of_hop)
     }
 
-    /// Begins a run. `hop` is the random stream that both directions of a hop share; everything else is drawn from
+    /// Begins run number `run` of `seed` in both directions of a path: of hops from the sender to the receiver, and of those back in the
+    /// order in which a packet passes them.
+    pub fn start_both([forward, back]: [&[HopSetup]; 2], seed: u64, run: u64) -> [Vec<Self>; 2] {
+        let start = |setups: &[HopSetup], direction| -> Vec<Hop> {
+            setups.iter().map(|setup| Hop::start(setup, direction, seed, run)).collect()
+        };
+        let mut hops = [start(forward, "forward"), start(back, "return")];
+        for (at, setup) in forward.iter().enumerate() {
+            if let Some(paths) = &setup.paths {
+                let [there, back] = OverPaths::both(setup, paths, seed, run);
+                hops[0][at].use_paths(there);
+                let last = hops[1].len() - 1;
+                hops[1][last - at].use_paths(back);
+            }
+        }
+        hops
+    }
+
+    fn use_paths(&mut self, paths: OverPaths) {
+        self.queue = Queue::Paths(Box::new(paths));
+        self.is_link_alone = false;
+    }
+
+    /// Begins a run of one direction, whose bundle of paths [`start_both`](Hop::start_both) alone can begin. `hop` is the random stream that both directions of a hop share; everything else is drawn from
     /// `rng`. In the reverse direction, a bundle leads from the end that is called to the end that dials.
     pub fn new(setup: &HopSetup, is_reverse: bool, rng: Rng, hop: &Rng) -> Self {
         let queue = match (&setup.bundle, setup.weights) {
@@ -145,6 +175,14 @@ impl Hop {
     /// # Panics
     /// If the hop serves classes and there is no such class.
     pub fn send(&mut self, now: Time, bytes: u32, class: usize) -> Entry {
+        self.send_of_flow(now, bytes, class, 0)
+    }
+
+    /// As [`send`](Hop::send), with a number of the packet's flow: a bundle of paths lets flows take turns and keeps the order within each.
+    ///
+    /// # Panics
+    /// As [`send`](Hop::send).
+    pub fn send_of_flow(&mut self, now: Time, bytes: u32, class: usize, flow: u64) -> Entry {
         if let Some(policer) = &mut self.policer
             && !policer.passes(now, bytes)
         {
@@ -154,6 +192,7 @@ impl Hop {
             Queue::Fifo => Entry::Sent(self.link.send(now, bytes)),
             Queue::Classes(classes) => classes.send(&mut self.link, now, bytes, class),
             Queue::Bundle(bundle) => bundle.send(now, bytes),
+            Queue::Paths(paths) => paths.send(now, bytes, class, flow),
         }
     }
 
@@ -163,13 +202,16 @@ impl Hop {
             Queue::Fifo => Time::NEVER,
             Queue::Classes(classes) => classes.poll_timeout(),
             Queue::Bundle(bundle) => bundle.poll_timeout(),
+            Queue::Paths(paths) => paths.poll_timeout(),
         }
     }
 
     /// Handles everything due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
-        if let Queue::Bundle(bundle) = &mut self.queue {
-            bundle.handle_timeout(now);
+        match &mut self.queue {
+            Queue::Bundle(bundle) => bundle.handle_timeout(now),
+            Queue::Paths(paths) => paths.handle_timeout(now),
+            Queue::Fifo | Queue::Classes(_) => {}
         }
     }
 
@@ -179,6 +221,7 @@ impl Hop {
             Queue::Fifo => None,
             Queue::Classes(classes) => classes.poll(&mut self.link, now),
             Queue::Bundle(bundle) => bundle.poll(),
+            Queue::Paths(paths) => paths.poll(now),
         }
     }
 
@@ -188,6 +231,7 @@ impl Hop {
             Queue::Fifo => false,
             Queue::Classes(classes) => !classes.is_empty(),
             Queue::Bundle(bundle) => bundle.poll_timeout() < Time::NEVER,
+            Queue::Paths(paths) => paths.has_waiting(),
         }
     }
 
@@ -199,6 +243,11 @@ impl Hop {
     /// Whether a bundle of lines replaces the link.
     pub fn is_bundle(&self) -> bool {
         matches!(self.queue, Queue::Bundle(_))
+    }
+
+    /// Whether a bundle of paths replaces the link in this direction and the other one.
+    pub fn is_over_paths(&self) -> bool {
+        matches!(self.queue, Queue::Paths(_))
     }
 
     /// The place of a packet whose propagation ends at `at`. If the delay has fallen, a link that keeps the order holds
@@ -258,7 +307,10 @@ impl Hop {
 
     /// The capacity of the link over any span of the run.
     pub fn capacity(&self) -> Capacity {
-        self.link.capacity()
+        match &self.queue {
+            Queue::Paths(paths) => paths.capacity(),
+            _ => self.link.capacity(),
+        }
     }
 
     /// The state of the hop at `now`, as a link, and when it may change next. `now` must not decrease from call to
@@ -266,6 +318,7 @@ impl Hop {
     pub fn state(&mut self, now: Time) -> (LinkState, Time) {
         match &mut self.queue {
             Queue::Bundle(bundle) => (bundle.state(now), bundle.next_change()),
+            Queue::Paths(paths) => (paths.state(), Time::NEVER),
             _ => (self.link.state(now), self.link.next_change(now)),
         }
     }
@@ -276,13 +329,16 @@ impl Hop {
             Queue::Fifo => self.link.peak_waiting_bytes(),
             Queue::Classes(classes) => Some(classes.peak_waiting_bytes() as f64),
             Queue::Bundle(bundle) => Some(bundle.counts().peak_waiting_bytes as f64),
+            Queue::Paths(paths) => Some(paths.peak_waiting_bytes() as f64),
         }
     }
 
     /// Begins the measurement of the lines' availability.
     pub fn begin_measurement(&mut self, now: Time) {
-        if let Queue::Bundle(bundle) = &mut self.queue {
-            bundle.begin_measurement(now);
+        match &mut self.queue {
+            Queue::Bundle(bundle) => bundle.begin_measurement(now),
+            Queue::Paths(paths) => paths.begin_measurement(now),
+            Queue::Fifo | Queue::Classes(_) => {}
         }
     }
 
@@ -290,6 +346,15 @@ impl Hop {
     pub fn bundle_report(&mut self, now: Time) -> Option<(Availability, BundleCounts)> {
         match &mut self.queue {
             Queue::Bundle(bundle) => Some((bundle.availability(now), bundle.counts())),
+            Queue::Paths(paths) => Some(paths.report(now)),
+            _ => None,
+        }
+    }
+
+    /// Counts of each path of a bundle of paths, in this direction; `None` if there is none.
+    pub fn path_counts(&mut self, now: Time) -> Option<Vec<PathCounts>> {
+        match &self.queue {
+            Queue::Paths(paths) => Some(paths.of_paths(now)),
             _ => None,
         }
     }

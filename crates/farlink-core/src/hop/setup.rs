@@ -6,6 +6,8 @@ use super::{PolicerConfig, QueueLimit};
 use crate::bundle::{BundleConfig, LineConfig, LinkArq};
 use crate::channel::Prepared;
 use crate::link::setting::{PreparedDelay, PreparedRate};
+use crate::paths::{PathBundleConfig, PathRules};
+use crate::time::Time;
 use crate::turns::CLASSES;
 use crate::units::BitRate;
 
@@ -32,12 +34,19 @@ pub struct HopSetup {
     pub channel: Arc<dyn Prepared>,
     /// A bundle of lines, which replaces the link.
     pub bundle: Option<Arc<BundleSetup>>,
+    /// A bundle of IP paths, which replaces the link in both directions.
+    pub paths: Option<Arc<PathsSetup>>,
 }
 
 impl HopSetup {
     /// Mean rate in bit/s; of a bundle, as if all lines were always as fast as they ever are.
     pub fn most_bps(&self) -> f64 {
         self.bundle.as_ref().map_or_else(|| self.rate.mean_bps(), |bundle| bundle.fastest_bps())
+    }
+
+    /// Whether a bundle replaces the link, of lines or of paths.
+    pub fn is_bundle(&self) -> bool {
+        self.bundle.is_some() || self.paths.is_some()
     }
 
     /// What the policer passes on average over `duration_s` seconds, in bit/s; infinite if there is none.
@@ -73,5 +82,46 @@ impl BundleSetup {
     /// Total rate of all lines in this direction, at the beginning.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.lines.iter().map(|line| line.rate.get()).sum::<f64>().min(1e13)).expect("rates are positive")
+    }
+}
+
+/// A bundle of paths, ready for any number of runs.
+#[derive(Clone, Debug)]
+pub struct PathsSetup {
+    /// What both ends are set to.
+    pub config: PathBundleConfig,
+    /// The paths, by number.
+    pub members: Vec<MemberSetup>,
+}
+
+/// A path of a bundle.
+#[derive(Clone, Debug)]
+pub struct MemberSetup {
+    /// Its name.
+    pub name: String,
+    /// What it may be used for.
+    pub rules: PathRules,
+    /// The links from the near end to the far one, and back.
+    pub links: [HopSetup; 2],
+    /// When it is unplugged, and which ends are told: near, far.
+    pub unplugged: Vec<(Time, Time, [bool; 2])>,
+}
+
+impl PathsSetup {
+    /// The numbers of the paths that do not stand by; of all if all do.
+    pub fn usual(&self) -> impl Iterator<Item = usize> {
+        let is_all = self.members.iter().all(|member| member.rules.is_standby);
+        (0..self.members.len()).filter(move |&path| is_all || !self.members[path].rules.is_standby)
+    }
+
+    /// Their mean rates together, in the direction that begins at an end.
+    pub fn rate(&self, end: usize) -> BitRate {
+        let bps: f64 = self.usual().map(|path| self.members[path].links[end].rate.mean_bps()).sum();
+        BitRate::new(bps.clamp(1e-3, 1e13)).expect("it is within the range")
+    }
+
+    /// The longest of their delays.
+    pub fn delay(&self, end: usize) -> Time {
+        self.usual().map(|path| self.members[path].links[end].delay.longest()).max().unwrap_or(Time::ZERO)
     }
 }

@@ -12,6 +12,8 @@ pub enum Capacity {
     Constant(f64),
     /// According to a recording.
     Recorded(Arc<Recorded>),
+    /// That of several transmitters together.
+    Together(Vec<Capacity>),
 }
 
 impl Capacity {
@@ -27,6 +29,7 @@ impl Capacity {
     pub fn mean_bps(&self, from: Time, to: Time) -> f64 {
         match self {
             Capacity::Constant(rate_bps) => *rate_bps,
+            Capacity::Together(all) => all.iter().map(|one| one.mean_bps(from, to)).sum(),
             Capacity::Recorded(recorded) => recorded.bits(from, to) / to.since(from).as_secs_f64(),
         }
     }

@@ -1,6 +1,12 @@
 //! What a bundle of paths does with each class of packets, and what each path may be used for.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::time::Time;
+
+/// What the seal of a packet adds to it, in bytes: kind and path, connection id, packet number, tag (docs/bundle-protocol.md).
+pub const SEAL_BYTES: u32 = 1 + 4 + 4 + 16;
 
 /// Number of classes; class 0 goes first.
 pub const CLASSES: usize = 8;
@@ -9,18 +15,18 @@ pub const CLASSES: usize = 8;
 pub const MOST_PATHS: usize = 16;
 
 /// Which paths the packets of a class take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// A copy on each of the two paths that deliver first; the first copy that arrives counts. Paces and windows hardly hold these
     /// packets back, so the class is for a small part of the load.
     Redundant,
-    /// As [`Redundant`](Self::Redundant), on every path that may carry the class.
+    /// As `redundant`, on every path that may carry the class.
     RedundantOnAll,
     /// The path that delivers the packet first. Paths that deliver later help while packets wait.
     #[default]
     EarliestDelivery,
-    /// The path with the lowest [`PathRules::cost`]; a dearer one only while no cheaper one is up, or while packets have waited for
-    /// [`PathBundleConfig::spill`].
+    /// The path with the lowest `cost`; a dearer one only while no cheaper one is up, or while packets have waited for `spill_s`.
     Cheapest,
 }
 

@@ -23,7 +23,7 @@ mod repeats;
 mod sending;
 
 pub use bundle::{BundleStats, Event, PathBundle};
-pub use config::{CLASSES, ClassRules, MOST_PATHS, PathBundleConfig, PathRules, Policy};
+pub use config::{CLASSES, ClassRules, MOST_PATHS, PathBundleConfig, PathRules, Policy, SEAL_BYTES};
 pub use lanes::Delivery;
 pub use packet::{
     Acknowledgement, DATA_BYTES, Data, Frame, HEADER_BYTES, LANES, PIECE_BYTES, Packet, Ranges, Stamp, Ticks,

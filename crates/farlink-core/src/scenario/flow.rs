@@ -14,8 +14,8 @@ use crate::units::{ClassNumber, CountToMillion, Seconds};
 pub struct Flow {
     /// Name of its transport.
     pub transport: String,
-    /// Class of service of its packets in both directions, for hops that serve classes (`service`); a lower class goes first.
-    /// Defaults to 0. A packet whose transport gives it a class has that one instead.
+    /// Class of service of its packets in both directions, for hops that serve classes (`service`) and bundles of IP paths
+    /// (`paths.classes`); a lower class goes first. Defaults to 0. A packet whose transport gives it a class has that one instead.
     #[serde(default, skip_serializing_if = "is_first")]
     pub class: ClassNumber,
     /// Number of such flows, each with a connection of its own.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gateway::{Gateway, SwitchOrTable, switch_or_table};
+use super::paths::{PathMember, Paths};
 use super::service::Service;
 use crate::ConfigError;
 use crate::bundle::{BundleConfig, LineConfig};
@@ -65,6 +66,10 @@ pub struct Hop {
     /// of each line, and the queue is in front of all lines. None by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<BundleConfig>,
+    /// A bundle of IP paths instead of one link, in both directions. `rate_bps`, `delay_s`, the queue and those of `return` are then
+    /// those of each path that gives none. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Paths>,
     /// The return direction, where it differs. Rate, delay and queue default to those of the forward direction; the channel and
     /// coding default to none.
     #[serde(default, rename = "return")]
@@ -253,11 +258,12 @@ impl Hop {
         check_threshold(&self.back()).map_err(|error| error.within("return"))?;
         check_keys(&self.forward())?;
         check_keys(&self.back()).map_err(|error| error.within("return"))?;
-        self.bundle.as_ref().map_or(Ok(()), |bundle| self.check_bundle(bundle))
+        self.bundle.as_ref().map_or(Ok(()), |bundle| self.check_bundle(bundle))?;
+        self.paths.as_ref().map_or(Ok(()), |paths| self.check_paths(paths))
     }
 
-    /// Refuses keys of a single link that a bundle replaces by its own.
-    fn check_bundle(&self, bundle: &BundleConfig) -> Result<(), ConfigError> {
+    /// Keys of a single link that are given, of those that a bundle replaces by its own.
+    fn keys_of_link(&self) -> impl Iterator<Item = &'static str> {
         let of_link = [
             ("channel", !matches!(self.channel, ChannelKind::None(_))),
             ("coding", self.coding.is_some()),
@@ -265,7 +271,6 @@ impl Hop {
             ("ordering", self.ordering != Ordering::Fifo),
             ("ecn_threshold_bytes", self.ecn_threshold_bytes.is_some()),
             ("ecn_threshold_packets", self.ecn_threshold_packets.is_some()),
-            ("return.delay_s", self.back.delay_s.is_some()),
             ("return.processing_s", self.back.processing_s.is_some()),
             ("return.channel", !matches!(self.back.channel, ChannelKind::None(_))),
             ("return.coding", self.back.coding.is_some()),
@@ -273,7 +278,59 @@ impl Hop {
             ("return.ecn_threshold_bytes", self.back.ecn_threshold_bytes.is_some()),
             ("return.ecn_threshold_packets", self.back.ecn_threshold_packets.is_some()),
         ];
-        if let Some((key, _)) = of_link.into_iter().find(|(_, is_given)| *is_given) {
+        of_link.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key)
+    }
+
+    /// Refuses keys of a single link, or of a bundle of lines, beside paths.
+    fn check_paths(&self, paths: &Paths) -> Result<(), ConfigError> {
+        if self.bundle.is_some() {
+            let what = "bundle and paths are both given";
+            return Err(ConfigError::new("paths", what, "keep one of them: lines of PPP, or IP paths"));
+        }
+        let of_link = self.policer.map(|_| "policer").into_iter().chain(self.keys_of_link()).next();
+        if let Some(key) = of_link {
+            let what = "this key belongs to a single link, not to a bundle of paths";
+            let remedy = match key {
+                "channel" => "give it to a path, as paths.members[0].channel",
+                "return.channel" => "give it to a path, as paths.members[0].return.channel",
+                _ => "remove it, or paths",
+            };
+            return Err(ConfigError::new(key, what, remedy));
+        }
+        paths.check().map_err(|error| error.within("paths"))?;
+        for (at, member) in paths.members.iter().enumerate() {
+            self.of_path(member).check().map_err(|error| error.within(&format!("paths.members[{at}]")))?;
+        }
+        Ok(())
+    }
+
+    /// The link of a path, which has from this hop what it does not give.
+    pub fn of_path(&self, member: &PathMember) -> Hop {
+        let own = |bytes: Option<Count>, packets: Option<Count>| bytes.is_some() || packets.is_some();
+        let mut link = Hop { paths: None, channel: member.channel.clone(), ..self.clone() };
+        link.back.channel = member.back.channel.clone();
+        if let Some(rate) = &member.rate_bps {
+            (link.rate_bps, link.back.rate_bps) = (rate.clone(), None);
+        }
+        if let Some(delay) = &member.delay_s {
+            (link.delay_s, link.back.delay_s) = (delay.clone(), None);
+        }
+        if own(member.queue_bytes, member.queue_packets) {
+            (link.queue_bytes, link.queue_packets) = (member.queue_bytes, member.queue_packets);
+            (link.back.queue_bytes, link.back.queue_packets) = (None, None);
+        }
+        link.back.rate_bps = member.back.rate_bps.clone().or(link.back.rate_bps);
+        link.back.delay_s = member.back.delay_s.clone().or(link.back.delay_s);
+        if own(member.back.queue_bytes, member.back.queue_packets) {
+            (link.back.queue_bytes, link.back.queue_packets) = (member.back.queue_bytes, member.back.queue_packets);
+        }
+        link
+    }
+
+    /// Refuses keys of a single link that a bundle replaces by its own.
+    fn check_bundle(&self, bundle: &BundleConfig) -> Result<(), ConfigError> {
+        let own_delay = self.back.delay_s.as_ref().map(|_| "return.delay_s");
+        if let Some(key) = self.keys_of_link().chain(own_delay).next() {
             let what = "this key belongs to a single link, not to a bundle of lines";
             return Err(ConfigError::new(key, what, format!("remove {key}, or bundle")));
         }

@@ -24,7 +24,7 @@ const fn quantity(
 
 const NO_TIME: &str = "no time was measured: the flow ended before the warm-up, or never started";
 const NO_CAPACITY: &str = "no time was measured (the flow ended before the warm-up, or never started), or a recorded rate was 0 all that time";
-const NO_BUNDLE: &str = "in the rows of single flows, and if no hop is a bundle";
+const NO_BUNDLE: &str = "in the rows of single flows, and if no hop is a bundle of lines or paths";
 const NOT_DELIVERED: &str = "nothing was delivered";
 
 /// All measured quantities, in the order of the table's columns.
@@ -34,7 +34,7 @@ pub const QUANTITIES: &[Quantity] = &[
         "goodput_fraction",
         "",
         "goodput over what the hop forward that can carry least carries in the same time (of a recorded rate, its mean over that \
-         time; of a bundle, all lines together); 1 where more came out, as after a warm-up data may have passed that hop \
+         time; of a bundle, all lines together, or all paths that do not stand by); 1 where more came out, as after a warm-up data may have passed that hop \
          before and waited behind a gap or in a later queue",
         NO_CAPACITY,
     ),
@@ -166,12 +166,12 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "all_lines_up_fraction",
         "",
-        "share of the time that all lines of the path's first `bundle` were up",
+        "share of the time that all lines of the path's first `bundle` were up; of `paths`, those that the near end took for up",
         NO_BUNDLE,
     ),
     quantity("any_line_up_fraction", "", "share of the time that at least one of them was up", NO_BUNDLE),
     quantity("lines_up_fraction", "", "share of the lines that was up, on average", NO_BUNDLE),
-    quantity("call_drops", "", "calls of these lines that dropped", NO_BUNDLE),
+    quantity("call_drops", "", "calls of these lines that dropped; of paths, how often the near end found one down", NO_BUNDLE),
     quantity(
         "out_of_order_fragments",
         "",
@@ -182,7 +182,7 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "requeued_packets",
         "",
-        "packets that went back into a bundle's queue as a call dropped, both ways; the warm-up counts",
+        "packets that went back into a bundle's queue as a call dropped, or that paths were given again, both ways; the warm-up counts",
         NO_BUNDLE,
     ),
 ];

@@ -169,6 +169,10 @@ checked_number!(
     |value| (0.0..=7.0).contains(&value) && value.fract() == 0.0
 );
 checked_number!(
+    /// A price in any unit.
+    Price, r#"{"minimum": 0, "maximum": 1e12}"#, "a number from 0 to 1e12", |value| (0.0..=1e12).contains(&value)
+);
+checked_number!(
     /// A fraction above 0 and below 1.
     Fraction, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 1}"#, "a number between 0 and 1, both excluded",
     |value| value > 0.0 && value < 1.0

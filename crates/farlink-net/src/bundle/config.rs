@@ -154,19 +154,9 @@ struct RawClass {
     #[serde(default)]
     dscp: Vec<u8>,
     #[serde(default)]
-    policy: RawPolicy,
+    policy: Policy,
     #[serde(default = "usual_ordered")]
     ordered: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum RawPolicy {
-    Redundant,
-    RedundantOnAll,
-    #[default]
-    EarliestDelivery,
-    Cheapest,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -540,13 +530,7 @@ fn classes(path: &Path, raw: &[RawClass]) -> Result<([u8; 64], [ClassRules; CLAS
             let what = format!("class[{n}].number: there is no class {}", class.number);
             return Err(BundleError::config(path, what, "give a class from 0, which goes first, to 7"));
         };
-        let policy = match class.policy {
-            RawPolicy::Redundant => Policy::Redundant,
-            RawPolicy::RedundantOnAll => Policy::RedundantOnAll,
-            RawPolicy::EarliestDelivery => Policy::EarliestDelivery,
-            RawPolicy::Cheapest => Policy::Cheapest,
-        };
-        *own = ClassRules { policy, is_ordered: class.ordered };
+        *own = ClassRules { policy: class.policy, is_ordered: class.ordered };
         for &dscp in &class.dscp {
             let Some(entry) = of_dscp.get_mut(usize::from(dscp)) else {
                 let what = format!("class[{n}].dscp: there is no DSCP {dscp}");

@@ -46,6 +46,7 @@ pub use setup::{FlowSetup, GatewaySetup, RestartSetup, Setup, TrafficSetup};
 pub(crate) use split::UNTRACED;
 pub use tracing::{NoTrace, Tracer};
 
+use farlink_core::hop::PathCounts;
 use farlink_core::link::Capacity;
 use farlink_core::protocol::aerotp;
 use farlink_core::protocol::arq::{Frame, Station};
@@ -93,6 +94,8 @@ pub struct RunResult {
     pub peak_queue_bytes: Option<f64>,
     /// Result of the bundles of the path, if there are any.
     pub bundles: Option<BundleResult>,
+    /// Counts of each path of the bundles of paths, forward and back.
+    pub over_paths: Vec<[PathCounts; 2]>,
 }
 
 struct Engine<'a, T> {
@@ -242,6 +245,7 @@ pub fn simulate<T: Tracer>(
     let return_bytes = engine.world.path.return_bytes();
     let peak_queue_bytes = engine.world.path.peak_queue_bytes();
     let bundles = engine.world.path.bundles(end);
+    let over_paths = engine.world.path.over_paths(end);
     let (forward, back) = engine.world.path.capacities();
     let back_end = engine.world.path.back_end(end);
     engine.settle_chains(end);
@@ -256,6 +260,7 @@ pub fn simulate<T: Tracer>(
         back_end,
         peak_queue_bytes,
         bundles,
+        over_paths,
     })
 }
 

@@ -1,6 +1,6 @@
 //! A resolved grid point of a scenario: everything read, converted and checked, ready for any number of runs.
 
-use farlink_core::hop::HopSetup;
+use farlink_core::hop::{HopSetup, MemberSetup, PathsSetup};
 use farlink_core::protocol::TransportConfig;
 use farlink_core::{Rng, Time};
 
@@ -38,6 +38,17 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// The names of the rows of paths, with the bundle and the index of each.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = (String, (&PathsSetup, usize))> {
+        self.forward.iter().filter_map(|hop| hop.paths.as_deref().map(|paths| (hop, paths))).flat_map(|(hop, paths)| {
+            let of_path =
+                move |(at, path): (usize, &MemberSetup)| (format!("{}.paths.{}", hop.name, path.name), (paths, at));
+            paths.members.iter().enumerate().map(of_path)
+        })
+    }
+}
+
 impl Layout {
     /// The layout of a grid point of the packet engine.
     pub(crate) fn of(setup: &Setup) -> Self {
@@ -48,6 +59,7 @@ impl Layout {
             connections: flow.connections(),
             is_together: flow.is_transfers(),
         }))
+        .with_paths(setup.paths().map(|(name, _)| name))
     }
 }
 

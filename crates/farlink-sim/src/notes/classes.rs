@@ -18,6 +18,8 @@ pub(super) fn idle_classes(study: &[Point<'_>]) -> Option<Remark> {
         classes.all(|class| Some(class) == first)
     };
     match (serving, flows().find(|(_, flow)| class(flow) > 0)) {
+        // A bundle of paths always serves classes, and most often has one.
+        _ if hops().any(|(_, hop)| hop.paths.is_some()) => None,
         (None, Some((name, flow))) => Some(Remark::new(
             format!("flow.{name}.class"),
             format!(

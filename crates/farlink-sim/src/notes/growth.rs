@@ -70,7 +70,7 @@ fn start(
     });
     let queue = |(at, hop): (usize, &farlink_core::hop::HopSetup)| {
         let before = leg.forward()[..at].iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
-        if growth.is_paced || hop.bundle.is_some() || hop.rate.mean_bps() >= before {
+        if growth.is_paced || hop.is_bundle() || hop.rate.mean_bps() >= before {
             return None;
         }
         let (packets, key, value) = match hop.limit {

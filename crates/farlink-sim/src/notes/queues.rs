@@ -57,7 +57,7 @@ pub(super) fn below_a_packet(point: Point<'_>) -> Vec<Remark> {
         let mut before_bps = f64::INFINITY;
         for hop in leg.forward().iter().filter(|_| is_sent_in_bursts) {
             let limit = match hop.limit {
-                QueueLimit::Bytes(bytes) if hop.bundle.is_none() && hop.rate.mean_bps() < before_bps => bytes,
+                QueueLimit::Bytes(bytes) if !hop.is_bundle() && hop.rate.mean_bps() < before_bps => bytes,
                 _ => u64::MAX,
             };
             before_bps = before_bps.min(hop.rate.mean_bps());

@@ -19,7 +19,7 @@ pub struct Availability {
 
 impl Availability {
     /// Adds the time up to `at`, in which `up` of `lines` lines were connected.
-    pub(super) fn note(&mut self, at: Time, lines: usize, up: usize) {
+    pub(crate) fn note(&mut self, at: Time, lines: usize, up: usize) {
         let span_s = at.since(self.since).as_secs_f64();
         self.all_s += if up == lines { span_s } else { 0.0 };
         self.any_s += if up > 0 { span_s } else { 0.0 };
@@ -28,7 +28,7 @@ impl Availability {
     }
 
     /// Restarts the measurement: all times and counts begin at 0.
-    pub(super) fn begin(&mut self, now: Time) {
+    pub(crate) fn begin(&mut self, now: Time) {
         *self = Availability { since: now, ..Availability::default() };
     }
 

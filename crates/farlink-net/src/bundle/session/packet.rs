@@ -16,6 +16,8 @@ use crate::seal::versions::VERSION;
 pub(super) const HEADER_BYTES: usize = 9;
 /// Bytes that a seal adds to its content.
 pub const SEAL_BYTES: usize = HEADER_BYTES + 16;
+// The simulator counts them too.
+const _: () = assert!(SEAL_BYTES == farlink_core::paths::SEAL_BYTES as usize);
 /// Bytes before the content of a hello. What follows stands where `seal::versions` expects it.
 pub(super) const HELLO_BYTES: usize = 14;
 pub(super) const RESET_BYTES: usize = 5 + MAC_BYTES;

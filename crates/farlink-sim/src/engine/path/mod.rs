@@ -34,12 +34,8 @@ struct Leg {
 }
 
 impl Leg {
-    fn new(setup: &HopSetup, direction: &str, seed: u64, run: u64, warmup: Time) -> Self {
-        Leg {
-            hop: Hop::start(setup, direction, seed, run),
-            under_way: UnderWay { warmup, ..UnderWay::default() },
-            waiting: Waiting::new(setup),
-        }
+    fn new(hop: Hop, setup: &HopSetup, warmup: Time) -> Self {
+        Leg { hop, under_way: UnderWay { warmup, ..UnderWay::default() }, waiting: Waiting::new(setup) }
     }
 }
 
@@ -65,11 +61,13 @@ pub(super) struct Path {
 impl Path {
     pub(super) fn new(setup: &Setup, seed: u64, run: u64) -> Self {
         let mut legs = Vec::new();
-        for (direction, side) in [("forward", &setup.forward), ("return", &setup.back)] {
-            legs.extend(side.iter().map(|hop| Leg::new(hop, direction, seed, run, setup.warmup)));
+        let [forward, back] = Hop::start_both([&setup.forward, &setup.back], seed, run);
+        for (hop, of) in forward.into_iter().chain(back).zip(setup.forward.iter().chain(&setup.back)) {
+            legs.push(Leg::new(hop, of, setup.warmup));
         }
         if let Some(spool) = setup.gateway.as_ref().and_then(|gateway| gateway.spool.as_ref()) {
-            legs.extend(["sender", "receiver"].map(|side| Leg::new(spool, side, seed, run, setup.warmup)));
+            let start = |side| Leg::new(Hop::start(spool, side, seed, run), spool, setup.warmup);
+            legs.extend(["sender", "receiver"].map(start));
         }
         Path {
             listeners: vec![None; legs.len()],

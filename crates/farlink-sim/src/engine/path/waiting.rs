@@ -5,7 +5,7 @@
 //! computed ahead. A run with such a hop handles packets one by one, because departures could come between the packets of a train.
 
 use farlink_core::bundle::{Availability, Counts as BundleCounts, OnDrop};
-use farlink_core::hop::{Entry, HopSetup, Outcome, Ticket};
+use farlink_core::hop::{Entry, HopSetup, Outcome, PathCounts, Ticket};
 use farlink_core::turns::CLASSES;
 use farlink_core::{Rx, Time};
 
@@ -51,7 +51,7 @@ impl Waiting {
     /// `None` if the hop's link is FIFO.
     pub(super) fn new(hop: &HopSetup) -> Option<Box<Self>> {
         let repeats = |config: &farlink_core::bundle::BundleConfig| config.what_on_drop() == OnDrop::DuplicateAcks;
-        (hop.weights.is_some() || hop.bundle.is_some()).then(|| {
+        (hop.weights.is_some() || hop.is_bundle()).then(|| {
             Box::new(Waiting {
                 packets: Rings::default(),
                 owners: Vec::new(),
@@ -73,6 +73,11 @@ impl Waiting {
         }
         self.owners[index] = (flow, P::KIND);
     }
+}
+
+/// The number of a flow among the flows of all protocols.
+fn flow_number(kind: u8, flow: u32) -> u64 {
+    u64::from(flow) << 8 | u64::from(kind)
 }
 
 /// Assembles a packet from its parts.
@@ -129,7 +134,7 @@ impl Path {
         let packet = whole::<P>(in_flight.common.clone(), rare.clone());
         let class = self.class_of::<P>(flow, &packet);
         let leg = &mut self.legs[link];
-        let is_taken = match leg.hop.send(now, packet.wire_bytes(), class) {
+        let is_taken = match leg.hop.send_of_flow(now, packet.wire_bytes(), class, flow_number(P::KIND, flow)) {
             Entry::Sent(verdict) => self.carry::<P>(link, verdict, flow, &packet, rx, in_flight.sent, counts, timers),
             Entry::Waits(ticket) => {
                 let waiting = leg.waiting.as_deref_mut().expect("packets wait in this hop");
@@ -141,8 +146,16 @@ impl Path {
         is_taken
     }
 
-    /// Sets the alarm for when the hop has something to do, unless one is set for earlier.
+    /// Sets the alarm for when the hop has something to do, unless one is set for earlier. Both directions of a bundle of paths have
+    /// something to do when either has.
     fn arm(&mut self, link: usize, timers: &mut Timers) {
+        self.arm_one(link, timers);
+        if self.legs[link].hop.is_over_paths() {
+            self.arm_one(2 * self.hops - 1 - link, timers);
+        }
+    }
+
+    fn arm_one(&mut self, link: usize, timers: &mut Timers) {
         let leg = &mut self.legs[link];
         let at = leg.hop.poll_timeout();
         if let Some(waiting) = leg.waiting.as_deref_mut().filter(|waiting| at < waiting.alarm) {
@@ -242,6 +255,17 @@ impl Path {
             self.heads[link] = now;
         }
         leg.under_way.append::<P>(flow, now, in_flight.sent, |place| *place = in_flight.common, rare, rx);
+    }
+
+    /// Counts of each path of the bundles of paths: of hops from the first on, forward and back.
+    pub(in super::super) fn over_paths(&mut self, now: Time) -> Vec<[PathCounts; 2]> {
+        let mut all = Vec::new();
+        for link in 0..self.hops {
+            let Some(there) = self.legs[link].hop.path_counts(now) else { continue };
+            let back = self.legs[2 * self.hops - 1 - link].hop.path_counts(now).unwrap_or_default();
+            all.extend(there.into_iter().zip(back).map(|(there, back)| [there, back]));
+        }
+        all
     }
 
     /// Statistics of the bundles; `None` if there are none.
