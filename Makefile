@@ -13,6 +13,7 @@
 # make live     flows simulated and played for real, side by side, and the page: three hours, as root
 # make gateways  iperf3, curl, outages and floods through farlink gateway, beside the kernel's TCP and kcptun, and the page: an hour, as root
 # make bundle-paths  farlink bundle carry over emulated paths beside the kernel's MPTCP, and its page: half an hour, as root
+# make bundle-twin  the same bundles in the packet engine, beside what was measured, and the page: minutes
 # make bundle-axis  real pppds in guests, farlink's PPP and the simulator over the same lines that drop, and the page: four hours, as root
 # make bundle-tcp  this kernel's TCP over a simulated bundle of Linux beside the simulated TCP, and the page: half an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
@@ -34,7 +35,7 @@ SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.py
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-axis bundle-tcp nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -119,6 +120,9 @@ live: test-tools
 gateways: test-tools
 	@.ci/apt-packages ip=iproute2 iperf3=iperf3 curl=curl kcptun-client=kcptun
 	@$(BIN)/python docs/gateway_paths.py
+
+bundle-twin: test-tools
+	@$(BIN)/python docs/bundle_twin.py
 
 bundle-paths: test-tools
 	@.ci/apt-packages ip=iproute2 curl=curl ping=iputils-ping

@@ -38,6 +38,7 @@ GUIDES = [
         "optical-links.md",
         "call-drops.md",
         "bundles.md",
+        "bundle-ship.md",
         "tuning.md",
     )
 ]
@@ -105,6 +106,17 @@ SECTIONS = (
     ("Calls that drop", "CallsConfig", "link.bundle.calls", "Table `[link.bundle.calls]`."),
     ("Set-up by PPP", "PppConfig", "link.bundle.calls.ppp", "Table `ppp` of the calls of a bundle."),
     ("Echoes of PPP", "EchoConfig", "link.bundle.calls.echo", "Table `echo` of the calls of a bundle."),
+    (
+        "A bundle of IP paths",
+        "Paths",
+        "link.paths",
+        "Table `[link.paths]` or `[hop.NAME.paths]`. [How it works](../design/ip-paths.md#in-the-simulator).",
+    ),
+    ("A path of a bundle", "PathMember", "link.paths.members", "Each table of `members` of a bundle of IP paths."),
+    ("The way back of a path", "PathReturn", "link.paths.members.return", "Table `return` of a path of a bundle."),
+    ("A path unplugged", "Unplugged", "link.paths.members.unplugged", "Each table of `unplugged` of a path of a bundle."),
+    ("A class over paths", "PathClass", "link.paths.classes", "Each table of `classes` of a bundle of IP paths."),
+    ("Limits of a bundle of IP paths", "PathLimits", "link.paths.limits", "Table `[link.paths.limits]`."),
     (
         "A time at random",
         "RandomDuration",
@@ -202,10 +214,25 @@ most 100,000 points.
 ```
 """
 
+OF_PATHS = (
+    ("goodput_bps", "data of users that arrived over the path forward, over `duration_s`; what is sent again and copies count"),
+    ("goodput_fraction", "the same over the mean rate of the path"),
+    ("delivered_bytes", "the same in bytes"),
+    ("delivered_packets", "datagrams that arrived, acknowledgements and probes included"),
+    ("sent_bytes", "bytes of all datagrams that were sent, headers of seal, UDP and IP included"),
+    ("overhead_bytes", "those of them that are no data of users"),
+    ("loss_fraction", "share of the datagrams that were lost, dropped by the path's queue, or sent while it was unplugged"),
+    ("arrival_delay_mean_s", "mean time of a datagram in the path, from sending to arrival"),
+    ("back_channel_fraction", "bytes of datagrams sent on the way back, over what the path can carry there"),
+    ("lines_up_fraction", "share of the time that the near end took the path for up"),
+    ("call_drops", "how often the near end found it down"),
+    ("duration_s", "measured time"),
+)
+
 ROW_KEYS = (
     ("engine", "which engine; `packet`"),
     ("flow", "name of the flow; `NAME.1`, `NAME.2`, ... if its `count` is above 1 and there are at most 256 such flows; "
-     "transfers have one row for all of a name; `all` for all flows together"),
+     "transfers have one row for all of a name; `all` for all flows together; [paths](#rows-of-paths) have rows of their own"),
     ("transport", "name of the flow's transport; `mixed` for several"),
     ("run", "number of the run at its grid point, from 0"),
     ("seed", "seed of the scenario"),
@@ -424,6 +451,17 @@ def quantities_page() -> str:
     for name, unit, meaning, unknown in _core.quantities():
         lines.append(f"| `{name}` | {unit or '1'} | {meaning} | {unknown or 'never'} |")
     lines += [
+        "",
+        "## Rows of paths",
+        "",
+        _wrapped(
+            "A bundle of IP paths (`[link.paths]`) has a row for each path behind that of `all`: `flow` is `HOP.paths.NAME`, "
+            "`transport` is `path`. What is not below is null there. Counts begin at the end of the warm-up."
+        ),
+        "",
+        "| column | meaning in the row of a path |",
+        "|---|---|",
+        *(f"| `{name}` | {meaning} |" for name, meaning in OF_PATHS),
         "",
         "## The summary",
         "",

@@ -12,6 +12,7 @@ from farlink.cli import (
     bundle_bank,
     bundle_carry,
     bundle_check,
+    bundle_expect,
     bundle_generate,
     bundle_log,
     bundle_operate,
@@ -177,6 +178,7 @@ app.command(epilog=bundle_carry.EXAMPLES)(bundle_carry.carry)
 app.command(epilog=bundle_ppp.EXAMPLES)(bundle_ppp.ppp)
 app.command(epilog=bundle_check.EXAMPLES)(bundle_check.check)
 app.command(epilog=bundle_log.EXAMPLES)(bundle_log.log)
+app.command(epilog=bundle_expect.EXAMPLES)(bundle_expect.expect)
 app.command(epilog=bundle_simulate.EXAMPLES)(bundle_simulate.simulate)
 app.command(epilog=bundle_operate.UP_EXAMPLES)(bundle_operate.up)
 app.command(epilog=bundle_operate.DOWN_EXAMPLES)(bundle_operate.down)
