@@ -320,6 +320,9 @@ fn bounded(root: &Value, of: &Value) -> BTreeSet<String> {
     found
 }
 
+/// Tables of bundles of paths.
+const OF_PATHS: [&str; 6] = ["Paths", "PathMember", "PathReturn", "PathClass", "PathLimits", "Unplugged"];
+
 /// The first digits by which a value can be recognised.
 fn texts(value: f64) -> [String; 2] {
     [value.to_string(), format!("{value:e}")].map(|text| text.chars().take(6).collect())
@@ -328,7 +331,9 @@ fn texts(value: f64) -> [String; 2] {
 #[test]
 fn the_bounds_of_the_schema_match_the_checks() {
     let tried = tried(SCENARIOS);
-    let root: Value = serde_json::from_str(&schema()).unwrap();
+    let mut root: Value = serde_json::from_str(&schema()).unwrap();
+    // `tests/paths.rs` draws these, whose checks are narrower than the bounds of their types.
+    root["$defs"].as_object_mut().unwrap().retain(|name, _| !OF_PATHS.contains(&name.as_str()));
     let met: Vec<&str> = tried.keys().filter_map(|(key, _)| key.rsplit('.').next()).collect();
     let mut wrong: Vec<String> = bounded(&root, &root)
         .into_iter()

@@ -160,11 +160,13 @@ fn bundles() -> impl Strategy<Value = Value> {
     ];
     let member = (rate.clone(), delay, 3000..200_000_u32, channel.clone(), channel, unplugged, any::<bool>(), rate);
     let members = proptest::collection::vec(member, 1..5).prop_map(|members| {
-        let of = |(at, (rate, delay, queue, channel, back, unplugged, standby, back_rate)): (usize, (f64, f64, u32, Value, Value, Value, bool, f64))| {
-            json!({ "name": format!("p{at}"), "rate_bps": rate, "delay_s": delay, "queue_bytes": queue, "channel": channel,
-                "unplugged": unplugged, "standby": standby, "cost": at, "return": { "channel": back, "rate_bps": back_rate } })
-        };
-        Value::Array(members.into_iter().enumerate().map(of).collect())
+        let mut all = Vec::new();
+        for (at, (rate, delay, queue, channel, back, unplugged, standby, back_rate)) in members.into_iter().enumerate() {
+            all.push(json!({ "name": format!("p{at}"), "rate_bps": rate, "delay_s": delay, "queue_bytes": queue,
+                "channel": channel, "unplugged": unplugged, "standby": standby, "cost": at,
+                "return": { "channel": back, "rate_bps": back_rate } }));
+        }
+        Value::Array(all)
     });
     let policy = proptest::sample::select(vec!["redundant", "redundant-on-all", "earliest-delivery", "cheapest"]);
     (members, policy, any::<bool>()).prop_map(|(members, policy, ordered)| {

@@ -171,7 +171,12 @@ pub const QUANTITIES: &[Quantity] = &[
     ),
     quantity("any_line_up_fraction", "", "share of the time that at least one of them was up", NO_BUNDLE),
     quantity("lines_up_fraction", "", "share of the lines that was up, on average", NO_BUNDLE),
-    quantity("call_drops", "", "calls of these lines that dropped; of paths, how often the near end found one down", NO_BUNDLE),
+    quantity(
+        "call_drops",
+        "",
+        "calls of these lines that dropped; of paths, how often the near end found one down",
+        NO_BUNDLE,
+    ),
     quantity(
         "out_of_order_fragments",
         "",
