@@ -161,7 +161,8 @@ fn bundles() -> impl Strategy<Value = Value> {
     let member = (rate.clone(), delay, 3000..200_000_u32, channel.clone(), channel, unplugged, any::<bool>(), rate);
     let members = proptest::collection::vec(member, 1..5).prop_map(|members| {
         let mut all = Vec::new();
-        for (at, (rate, delay, queue, channel, back, unplugged, standby, back_rate)) in members.into_iter().enumerate() {
+        for (at, (rate, delay, queue, channel, back, unplugged, standby, back_rate)) in members.into_iter().enumerate()
+        {
             all.push(json!({ "name": format!("p{at}"), "rate_bps": rate, "delay_s": delay, "queue_bytes": queue,
                 "channel": channel, "unplugged": unplugged, "standby": standby, "cost": at,
                 "return": { "channel": back, "rate_bps": back_rate } }));
