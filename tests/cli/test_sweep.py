@@ -48,7 +48,8 @@ def test_a_study_is_run_shown_resumed_and_written(farlink, study):
     assert (study / "a.parquet").read_bytes() == (study / "b.parquet").read_bytes()
 
 
-def test_a_part_that_ends_says_what_other_parts_have_yet_to_do(farlink, study):
+@pytest.mark.usefixtures("study")
+def test_a_part_that_ends_says_what_other_parts_have_yet_to_do(farlink):
     first = farlink("sweep", "study.toml", "-o", "out", "--workers", "1", "--shard", "1/2")
     second = farlink("sweep", "study.toml", "-o", "out", "--workers", "1", "--shard", "0/2")
 
