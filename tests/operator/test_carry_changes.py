@@ -115,11 +115,13 @@ def test_a_configuration_that_changes_keeps_the_bundle(world):
             re.sub("carried0", "carried1", re.sub("peer_key = .*", f'peer_key = "{"A" * 43}="', more)),
         )
         assert "peer_key, tun.name: cannot change while the bundle runs; start it again, or undo the change" in said
-        # The device refuses the second address, and the first one is taken back.
+        # The kernel refuses the second address, and the first one is taken back.
+        inside(world.near, "sysctl", "-qw", "net.ipv6.conf.carried0.disable_ipv6=1")
         said = reload(
-            world.ship, world.ship_config, more.replace('"10.77.0.2/24"', '"10.77.0.2/24", "10.99.0.1/24", "0.0.0.0/0"')
+            world.ship, world.ship_config, more.replace('"10.77.0.2/24"', '"10.77.0.2/24", "10.99.0.1/24", "fd00:99::1/64"')
         )
         assert "not-reloaded" in said
+        assert "fd00:99::1/64 cannot be added" in said
         assert "10.99.0.1" not in output(world.near, "ip", "address", "show", "carried0")
         assert world.is_reached(VPS)
     finally:

@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn what_can_be_marked_is_not_dropped() {
         // Packets with an even length can be marked.
-        let mark = |data: &mut Virtual| data.0 % 2 == 0;
+        let mark = |data: &mut Virtual| data.0.is_multiple_of(2);
         let mut queue = FlowQueue::new();
         for at in 0..4000_u64 {
             let now = Time::from_millis(at);
