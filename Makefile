@@ -184,5 +184,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built
-	@$(PIP) install "$(WHEEL)[all,rain,dask,test]"
+	@$(PIP) install --no-compile "$(WHEEL)[all,rain,dask,test]" # Python compiles what it imports
 	@touch $@ $(STAMPS)/run
