@@ -9,7 +9,8 @@ use super::network::{Network, Wire, tag, tagged};
 
 /// Two ends with a path that has been up for a while.
 fn pair(mtu: u32) -> ([PathBundle<Bytes>; 2], Time) {
-    let mut ends = [1, 2].map(|seed| PathBundle::new(PathBundleConfig::default(), Time::ZERO, seed));
+    let mut ends: [PathBundle<Bytes>; 2] =
+        [1, 2].map(|seed| PathBundle::new(PathBundleConfig::default(), Time::ZERO, seed));
     for end in &mut ends {
         end.add_path(Time::ZERO, PathRules { mtu, ..PathRules::default() });
         end.read_packets_with(|packet| packet[0], |_| false);
