@@ -217,8 +217,7 @@ mod tests {
             pages.set(peer, families(stats, &BundleStats::default(), &Counts::default(), &Own::default()));
         }
         let text = pages.text();
-        let text = text.lock().unwrap().clone();
-        text
+        text.lock().unwrap().clone()
     }
 
     #[test]
