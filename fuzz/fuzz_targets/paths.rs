@@ -3,5 +3,6 @@
 
 #[path = "../../crates/farlink-core/tests/paths/forged.rs"]
 mod forged;
+mod memory;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| forged::forged_packets(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| memory::bounded(3, 200_000, || forged::forged_packets(bytes)));

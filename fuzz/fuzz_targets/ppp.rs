@@ -2,6 +2,8 @@
 //! and packets.
 #![no_main]
 
+mod memory;
+
 use bytes::Bytes;
 use farlink_core::ppp::hdlc::encode;
 use farlink_core::ppp::lcp::Multilink;
@@ -32,7 +34,9 @@ fn config(choices: u8) -> BundleConfig {
     }
 }
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+libfuzzer_sys::fuzz_target!(|input: &[u8]| memory::bounded(LINES, 0, || run(input)));
+
+fn run(input: &[u8]) {
     let Some((&choices, mut input)) = input.split_first() else { return };
     let mut bundle = Bundle::new(config(choices), SplitMix64::new(1));
     // What this end sends may come back, with changes: so that requests get the answers that fit.
@@ -100,4 +104,4 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         while bundle.poll_packet().is_some() {}
         assert!(bundle.waiting_bytes() <= 64 * 1024 + 3000);
     }
-});
+}

@@ -48,6 +48,18 @@ def test_a_study_is_run_shown_resumed_and_written(farlink, study):
     assert (study / "a.parquet").read_bytes() == (study / "b.parquet").read_bytes()
 
 
+@pytest.mark.usefixtures("study")
+def test_a_part_that_ends_says_what_other_parts_have_yet_to_do(farlink):
+    first = farlink("sweep", "study.toml", "-o", "out", "--workers", "1", "--shard", "1/2")
+    second = farlink("sweep", "study.toml", "-o", "out", "--workers", "1", "--shard", "0/2")
+
+    assert first.stderr.splitlines() == [
+        "1 units executed, 0 were there, 0 set aside",
+        "1 of 2 units are missing, of other parts: farlink sweep status out",
+    ]
+    assert second.stderr.splitlines()[-1] == "the result: farlink sweep result out"
+
+
 def test_bad_input_is_named_and_nothing_is_overwritten(farlink, study):
     farlink("sweep", "study.toml", "-o", "out", "--workers", "1")
     (study / "mine").mkdir()

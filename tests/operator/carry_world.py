@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -25,8 +25,8 @@ BEYOND = "192.0.2.1"
 class End:
     """A process of one end."""
 
-    def __init__(self, namespace: str, config: Path, *options: str) -> None:
-        self.namespace, self._config, self._options = namespace, config, options
+    def __init__(self, namespace: str, config: Path, *options: str | Path) -> None:
+        self.namespace, self._config, self._options = namespace, config, [str(option) for option in options]
         self._log = config.with_suffix(".log")
         self._output: IO[str] = self._log.open("w")
         self.start()
@@ -75,6 +75,7 @@ class Carried:
         *,
         fallback: bool,
         options: tuple[str, ...],
+        families: Mapping[str, str],
         serial: Callable[[str], str] = lambda _end: "",
     ) -> None:
         self._made, self.folder = made, folder
@@ -88,8 +89,13 @@ class Carried:
             run("ip", "-n", f"{made.prefix}-{at}", "route", "add", f"{BEYOND}/32", "via", wire.target)
         keys = {name: keygen(folder / name) for name in ("ship", "vps")}
         first = next(iter(self.wires.values()))
+        self._families = families
+        for name, wire in self.wires.items():
+            if "6" in families.get(name, "4"):
+                wire.speak_ipv6()
+                wire.give_ipv6()
         self._paths = [
-            f'[[path]]\nname = "{name}"\ninterface = "{name}"\naddress = "{wire.target}:{PORT}"\n'
+            f'[[path]]\nname = "{name}"\ninterface = "{name}"\naddress = {self.addresses(name)}\n'
             + ("standby = true\nprobe_bytes_a_day = 100e3\nprobe_interval_s = 60\n" if name == "iridium" else "")
             for name, wire in self.wires.items()
         ]
@@ -98,12 +104,19 @@ class Carried:
         self.ship_config = self._write(
             "ship", "vps", keys["vps"], ship, tun.format(SHIP) + "".join(self._paths) + serial("near")
         )
+        listen = f'["0.0.0.0:{PORT}", "[::]:{PORT}"]' if families else f'"0.0.0.0:{PORT}"'
         far_paths = "".join(re.sub(r"(interface|address) = .*\n", "", path) for path in self._paths)
         self.vps_config = self._write(
-            "vps", "ship", keys["ship"], [f'listen = "0.0.0.0:{PORT}"'], tun.format(VPS) + far_paths + serial("far")
+            "vps", "ship", keys["ship"], [f"listen = {listen}"], tun.format(VPS) + far_paths + serial("far")
         )
         self.vps = End(made.far, self.vps_config)
         self.ship = End(made.near, self.ship_config, *options)
+
+    def addresses(self, name: str) -> list[str]:
+        """Where the ship finds the server over a wire: of the families 4 and 6, in the order of `families`."""
+        wire = self.wires[name]
+        where = {"4": lambda: f"{wire.target}:{PORT}", "6": lambda: f"[{wire.target_ipv6}]:{PORT}"}
+        return [where[family]() for family in self._families.get(name, "4")]
 
     def _write(self, own: str, peer: str, key: str, lines: list[str], rest: str) -> Path:
         path = self.folder / f"{own}.toml"
@@ -161,12 +174,18 @@ def carried(
     *,
     fallback: bool = False,
     options: tuple[str, ...] = (),
+    families: Mapping[str, str] | None = None,
     serial: Callable[[str], str] = lambda _end: "",
 ) -> Iterator[Carried]:
-    """Two ends over wires of these rates, and further paths that `serial` describes at each end. They are gone afterwards."""
+    """Two ends over wires of these rates, and further paths that `serial` describes at each end. They are gone afterwards.
+
+    With `families`, wires may have IPv6: `"64"` is both, IPv6 first.
+    """
     with wires() as made:
         usual = {"one": "20mbit", "two": "10mbit"}
-        world = Carried(made, folder, rates or usual, fallback=fallback, options=options, serial=serial)
+        world = Carried(
+            made, folder, rates or usual, fallback=fallback, options=options, families=families or {}, serial=serial
+        )
         try:
             yield world
         finally:

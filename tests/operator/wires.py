@@ -44,9 +44,11 @@ class Wire:
 
     Attributes
     ----------
-    target
-        The address of its far end.
+    target, target_ipv6
+        The addresses of its far end.
     """
+
+    target_ipv6: str
 
     def __init__(self, wires: Wires, at: int, name: str) -> None:
         self._wires, self._at, self.name = wires, at, name
@@ -68,6 +70,27 @@ class Wire:
     def prefix_near(self) -> list[str]:
         """What runs a command at the near end."""
         return self._wires.prefix_near()
+
+    def speak_ipv6(self) -> None:
+        """Let both ends of the wire have addresses of IPv6 as well, the near one when it is given one."""
+        at = self._at
+        self.target_ipv6 = f"fd00:{at}:2::2"
+        self._at_middle("sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
+        for near, device in ((f"fd00:{at}:1::2/64", "nearside"), (f"fd00:{at}:2::1/64", "farside")):
+            self._at_middle("ip", "address", "add", near, "dev", device, "nodad")
+        run("ip", "-n", self._wires.far, "address", "add", f"{self.target_ipv6}/64", "dev", f"far{at}", "nodad")
+        run("ip", "-n", self._wires.far, "route", "add", f"fd00:{at}:1::/64", "via", f"fd00:{at}:2::1")
+
+    def give_ipv6(self) -> None:
+        """Give the near end an address of IPv6, and a route to the far one."""
+        at = self._at
+        run("ip", "-n", self._wires.near, "address", "add", f"fd00:{at}:1::1/64", "dev", self.name, "nodad")
+        route = ["default", "via", f"fd00:{at}:1::2", "dev", self.name, "metric", str(1000 + at)]
+        run("ip", "-n", self._wires.near, "-6", "route", "replace", *route)
+
+    def take_ipv6(self) -> None:
+        """Take the near end's address of IPv6 away."""
+        run("ip", "-n", self._wires.near, "-6", "address", "flush", "dev", self.name, "scope", "global")
 
     def make(self) -> None:
         """Plug a new interface in, with an address; as if it had been away."""

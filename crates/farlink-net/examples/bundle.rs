@@ -21,10 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bundle = Bundle::prepare(Config::read(Path::new(&first))?, helper, capture.as_deref().map(Path::new))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (_stop, stopped) = unbounded_channel();
-        bundle
-            .run(stopped, |event| eprintln!("{}: {} {}", event.kind, event.path.unwrap_or_default(), event.text))
-            .await
+        let (_control, told) = unbounded_channel();
+        bundle.run(told, |event| eprintln!("{}: {} {}", event.kind, event.path.unwrap_or_default(), event.text)).await
     })?;
     Ok(())
 }

@@ -6,12 +6,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use farlink_net::bundle::{Bundle, BundleError, Config, Event};
+use farlink_net::bundle::{Bundle, BundleError, Config, Control, Event};
 use farlink_net::privileged;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::net::raised;
@@ -23,24 +24,67 @@ fn from_bundle(error: &BundleError) -> PyErr {
     raised(&error.to_string(), error.exit_code())
 }
 
-/// Runs a bundle until SIGTERM or Ctrl-C. `helper` is the command of a process that calls `serve_bundle_helper`; `tell` is called with events
-/// as JSON. This thread has no capability afterwards.
+/// Runs bundles, one for each configuration, until SIGTERM or Ctrl-C, or until one of them has ended; SIGHUP makes them read their
+/// configurations again. `helper` is the command of a process that calls `serve_bundle_helper`; `tell` is called with events as JSON. This
+/// thread has no capability afterwards.
 #[pyfunction]
-#[pyo3(signature = (config, helper, tell, capture=None))]
-pub(crate) fn run_ip_bundle(
+#[pyo3(signature = (configs, helper, tell, capture=None))]
+pub(crate) fn run_ip_bundles(
     py: Python<'_>,
-    config: PathBuf,
+    configs: Vec<PathBuf>,
     helper: Vec<String>,
     tell: Py<PyAny>,
     capture: Option<PathBuf>,
 ) -> PyResult<()> {
     let command = command_of(&helper)?;
-    let bundle = py.detach(|| Bundle::prepare(Config::read(&config)?, command, capture.as_deref()));
-    let bundle = bundle.map_err(|error| from_bundle(&error))?;
-    let ended = until_signal(py, tell, move |runtime, stopped, tell| {
-        runtime.block_on(bundle.run(stopped, |event| tell(event_to_json(&event))))
+    let bundles = py.detach(|| {
+        let configs = configs.iter().map(|config| Config::read(config)).collect::<Result<Vec<_>, _>>()?;
+        Bundle::prepare_all(configs, command, capture.as_deref())
+    });
+    let bundles = bundles.map_err(|error| from_bundle(&error))?;
+    let ended = until_signal(py, tell, move |runtime, mut stopped, tell| {
+        let has_peers = bundles.len() > 1;
+        let (say, mut said) = unbounded_channel::<(Option<String>, Event)>();
+        let (mut controls, mut threads) = (Vec::new(), Vec::new());
+        // A thread for each peer: the kernel divides the processor among them, whatever one of them has to do.
+        for bundle in bundles {
+            let (control, told) = unbounded_channel();
+            controls.push(control);
+            let (say, peer) = (say.clone(), has_peers.then(|| bundle.peer().to_owned()));
+            threads.push(thread::spawn(move || {
+                let runtime = Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(bundle.run(told, |event| drop(say.send((peer.clone(), event)))))
+            }));
+        }
+        drop(say);
+        let to_all = |what: Control| controls.iter().for_each(|control| control.send(what).unwrap_or(()));
+        runtime.block_on(async {
+            let mut hangups = signal(SignalKind::hangup()).ok();
+            let mut look = tokio::time::interval(INTERVAL);
+            loop {
+                tokio::select! {
+                    event = said.recv() => match event {
+                        Some((peer, event)) => tell(event_to_json(peer.as_deref(), &event)),
+                        None => break,
+                    },
+                    _ = stopped.recv() => to_all(Control::Stop),
+                    () = hangup(hangups.as_mut()) => to_all(Control::Reload),
+                    // Whoever supervises the process starts all of them again.
+                    _ = look.tick() => if threads.iter().any(thread::JoinHandle::is_finished) { to_all(Control::Stop) },
+                }
+            }
+        });
+        let ends = threads.into_iter().map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        ends.collect::<Vec<Result<(), BundleError>>>().into_iter().collect()
     })?;
-    ended.map_err(|error| from_bundle(&error))
+    ended.map_err(|error: BundleError| from_bundle(&error))
+}
+
+async fn hangup(hangups: Option<&mut Signal>) {
+    match hangups {
+        Some(hangups) => drop(hangups.recv().await),
+        None => std::future::pending().await,
+    }
 }
 
 /// The command of a helper process.
@@ -95,14 +139,19 @@ pub(crate) fn until_signal<E: Send>(
     }
 }
 
-fn event_to_json(event: &Event) -> String {
-    json!({"kind": event.kind, "path": event.path, "text": event.text}).to_string()
+fn event_to_json(peer: Option<&str>, event: &Event) -> String {
+    json!({"peer": peer, "kind": event.kind, "path": event.path, "text": event.text}).to_string()
 }
 
-/// Checks a configuration; says in lines what it does.
+/// Checks configurations, and whether they can be together; says in lines what they do.
 #[pyfunction]
-pub(crate) fn check_ip_bundle(py: Python<'_>, config: PathBuf) -> PyResult<Vec<String>> {
-    py.detach(|| Config::read(&config)).map(|config| config.lines()).map_err(|error| from_bundle(&error))
+pub(crate) fn check_ip_bundles(py: Python<'_>, configs: Vec<PathBuf>) -> PyResult<Vec<String>> {
+    let lines = py.detach(|| {
+        let configs = configs.iter().map(|config| Config::read(config)).collect::<Result<Vec<_>, _>>()?;
+        farlink_net::bundle::check_together(&configs)?;
+        Ok(configs.iter().flat_map(Config::lines).collect())
+    });
+    lines.map_err(|error: BundleError| from_bundle(&error))
 }
 
 /// The helper process of a bundle: does what is asked for over standard input, until its other end is gone.

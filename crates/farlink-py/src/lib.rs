@@ -63,7 +63,7 @@ mod _core {
     use crate::handover::{receive_streams, send_stream};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::ip_bundle::{check_ip_bundle, run_ip_bundle, serve_bundle_helper};
+    use crate::ip_bundle::{check_ip_bundles, run_ip_bundles, serve_bundle_helper};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::live::{LiveRun, prepare_live};

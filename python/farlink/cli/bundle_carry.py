@@ -21,11 +21,16 @@ farlink bundle carry ship.toml
 farlink bundle carry ship.toml --check
 
 farlink bundle carry vps.toml --pcap tun.pcapng
+
+farlink bundle carry ships/*.toml
 """
 
 
 def carry(
-    config: Annotated[str, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")],
+    config: Annotated[
+        list[str],
+        typer.Argument(metavar="CONFIG...", help="The configuration, a TOML file; one for each peer.", show_default=False),
+    ],
     check: Annotated[bool, typer.Option("--check", help="Say what CONFIG does, and end.")] = False,
     pcap: Annotated[
         Path | None,
@@ -36,7 +41,9 @@ def carry(
     log: Log = "warn",
     log_json: Annotated[bool, typer.Option("--log-json", help="What is told on stderr is a line of JSON each.")] = False,
 ) -> None:
-    """Carry all IP traffic over several paths at once, sealed, until SIGTERM or Ctrl-C. It needs CAP_NET_ADMIN to start.
+    """Carry all IP traffic over several paths at once, sealed, until SIGTERM or Ctrl-C; SIGHUP reloads CONFIG.
+
+    It needs CAP_NET_ADMIN to start.
 
     The page docs/guides/bundle-ship.md begins with a ship, Starlink, LTE, Iridium and a server.
     """
@@ -51,5 +58,6 @@ def carry(
 
 
 def _tell(event: IpBundleEvent) -> None:
+    peer = "" if event.peer is None else f"{event.peer}: "
     path = "" if event.path is None else f"{event.path}: "
-    note(f"{event.kind}: {path}{event.text}")
+    note(f"{peer}{event.kind}: {path}{event.text}")

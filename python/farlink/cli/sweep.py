@@ -115,7 +115,7 @@ def run(
                 note("interrupted: what is done stays; the same command goes on")
                 raise typer.Exit(130) from None
         note(f"{outcome.executed} units executed, {outcome.there} were there, {outcome.set_aside} set aside")
-        note(f"the result: farlink sweep result {folder}")
+        note(_next_step(opened.status(), folder, part is not None))
         if outcome.set_aside:
             raise typer.Exit(1)
 
@@ -192,6 +192,15 @@ def _prepared(
     loaded = load(study)
     scenario = drawn(loaded.data, loaded)
     return engines.prepare(scenario, set=set_ or [], engine=engine, runs=runs, seed=seed), loaded.data.get("sample")
+
+
+def _next_step(found: Status, folder: Path, is_part: bool) -> str:
+    """What to do when a coordinator has ended: a part may end long before the others."""
+    missing = found.units - found.done - len(found.failures)
+    if is_part and missing > 0:
+        more = ", and what precision asks for" if found.is_open else ""
+        return f"{missing} of {found.units} units{more} are missing, of other parts: farlink sweep status {folder}"
+    return f"the result: farlink sweep result {folder}"
 
 
 def _set_aside(failure: Mapping[str, Any]) -> str:

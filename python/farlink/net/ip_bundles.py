@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from farlink.errors import FarlinkError, core_errors
@@ -19,31 +19,35 @@ class IpBundleEvent:
     """Something that happened to a bundle."""
 
     kind: str
-    """A short word, as `started`, `open`, `up`, `down`, `left-out` or `fault`."""
+    """A short word, as `started`, `open`, `up`, `down`, `left-out`, `reloaded`, `not-reloaded` or `fault`."""
     path: str | None
     """Name of the path, if it is about one."""
     text: str
     """What happened; after a semicolon what to do, if something is to be done."""
+    peer: str | None = None
+    """Name of the peer, if there are several."""
 
 
 def run_ip_bundle(
-    config: str | os.PathLike[str],
+    config: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     tell: Callable[[IpBundleEvent], None] | None = None,
     *,
     capture: str | os.PathLike[str] | None = None,
 ) -> None:
     """Carry the packets of a TUN device over several paths until SIGTERM or Ctrl-C. It starts whole or not at all.
 
-    What needs CAP_NET_ADMIN is done by a helper process; this thread has no capability afterwards.
+    SIGHUP makes it read its configuration again; what cannot change while it runs is named, and then nothing changes. With
+    several configurations each peer has a device, keys, sockets and a thread of its own; if one ends, all do. What needs
+    CAP_NET_ADMIN is done by a helper process; this thread has no capability afterwards.
 
     Parameters
     ----------
     config
-        The configuration of a bundle, a TOML file.
+        The configuration of a bundle, a TOML file, or several of them, one for each peer.
     tell
         Is called with what happens to it.
     capture
-        Write the packets of the device to this file (pcapng, for Wireshark).
+        Write the packets of the device to this file (pcapng, for Wireshark). There has to be one peer only.
 
     Raises
     ------
@@ -57,16 +61,16 @@ def run_ip_bundle(
             tell(IpBundleEvent(**json.loads(event)))
 
     with core_errors():
-        _core.run_ip_bundle(os.fspath(config), HELPER, told, None if capture is None else os.fspath(capture))
+        _core.run_ip_bundles(_names(config), HELPER, told, None if capture is None else os.fspath(capture))
 
 
-def check_ip_bundle(config: str | os.PathLike[str]) -> list[str]:
+def check_ip_bundle(config: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
     """Check a configuration, and say what it does.
 
     Parameters
     ----------
     config
-        The configuration of a bundle, a TOML file.
+        The configuration of a bundle, a TOML file, or several of them, one for each peer.
 
     Returns
     -------
@@ -76,12 +80,18 @@ def check_ip_bundle(config: str | os.PathLike[str]) -> list[str]:
     Raises
     ------
     TransferError
-        If the configuration is wrong.
+        If a configuration is wrong, or two of them cannot be together.
     """
     from farlink import _core
 
     with core_errors():
-        return _core.check_ip_bundle(os.fspath(config))
+        return _core.check_ip_bundles(_names(config))
+
+
+def _names(config: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    if isinstance(config, str | os.PathLike):
+        return [os.fspath(config)]
+    return [os.fspath(it) for it in config]
 
 
 def serve_helper() -> None:

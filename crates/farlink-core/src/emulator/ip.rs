@@ -1,6 +1,7 @@
 //! IP packets as a path treats them.
 
 use super::Parcel;
+use crate::endpoint::Ecn;
 
 /// An IP packet and its class of service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,25 @@ pub fn dscp(packet: &[u8]) -> u8 {
     }
 }
 
+/// The byte with the codepoints of differentiated services and of ECN; 0 if it is no IP packet.
+pub fn traffic_class(packet: &[u8]) -> u8 {
+    match packet {
+        [first, second, ..] if first >> 4 == 4 => *second,
+        [first, second, ..] if first >> 4 == 6 => (first & 0xf) << 4 | second >> 4,
+        _ => 0,
+    }
+}
+
+/// The mark within a byte of traffic class.
+pub fn ecn_of(traffic_class: u8) -> Ecn {
+    match traffic_class & ECN {
+        0b00 => Ecn::NotCapable,
+        0b01 => Ecn::Capable1,
+        0b10 => Ecn::Capable0,
+        _ => Ecn::Congestion,
+    }
+}
+
 /// Whether a router would pass a packet on, by what its header can tell: IPv4 has a checksum of it, IPv6 a version and a length.
 fn is_passed_on(packet: &[u8]) -> bool {
     match packet.first().map(|first| first >> 4) {
@@ -76,9 +96,14 @@ const ECN: u8 = 0b11;
 
 /// Sets CE in a packet that is ECN-capable; returns whether it was.
 pub fn mark(packet: &mut [u8]) -> bool {
+    remark(packet, 0b11)
+}
+
+/// Gives a packet that is ECN-capable other bits of ECN; returns whether it was.
+fn remark(packet: &mut [u8], bits: u8) -> bool {
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {
-            let (old, new) = (packet[1], packet[1] | ECN);
+            let (old, new) = (packet[1], packet[1] & !ECN | bits);
             if old & ECN == 0 {
                 return false;
             }
@@ -91,12 +116,28 @@ pub fn mark(packet: &mut [u8]) -> bool {
         Some(6) if packet.len() >= 40 => {
             let is_capable = packet[1] >> 4 & ECN != 0;
             if is_capable {
-                packet[1] |= ECN << 4;
+                packet[1] = packet[1] & !(ECN << 4) | bits << 4;
             }
             is_capable
         }
         _ => false,
     }
+}
+
+/// Takes a packet out of a datagram with the mark `outer`, the end of a tunnel: the packet gets the mark that it has to have. `false` if it
+/// has to be dropped, since a router has marked what its sender did not call capable (RFC 6040, section 4.2, figure 4).
+pub fn leave_tunnel(packet: &mut [u8], outer: Ecn) -> bool {
+    match (ecn_of(traffic_class(packet)), outer) {
+        (Ecn::NotCapable, Ecn::Congestion) => return false,
+        (Ecn::Capable0 | Ecn::Capable1, Ecn::Congestion) => {
+            mark(packet);
+        }
+        (Ecn::Capable0, Ecn::Capable1) => {
+            remark(packet, 0b01);
+        }
+        _ => {}
+    }
+    true
 }
 
 /// The checksum after one 16-bit word of the header has changed.
@@ -147,6 +188,37 @@ mod tests {
         assert!(!mark(&mut packet), "traffic class 0xac, not capable");
     }
 
+    /// The table of RFC 6040, figure 4.
+    #[test]
+    fn marks_leave_a_tunnel_as_the_table_says() {
+        use Ecn::{Capable0, Capable1, Congestion, NotCapable};
+        let table = [
+            (NotCapable, [Some(NotCapable), Some(NotCapable), Some(NotCapable), None]),
+            (Capable0, [Some(Capable0), Some(Capable0), Some(Capable1), Some(Congestion)]),
+            (Capable1, [Some(Capable1), Some(Capable1), Some(Capable1), Some(Congestion)]),
+            (Congestion, [Some(Congestion), Some(Congestion), Some(Congestion), Some(Congestion)]),
+        ];
+        let bits = |ecn| match ecn {
+            NotCapable => IpEcn::ZERO,
+            Capable1 => IpEcn::ONE,
+            Capable0 => IpEcn::TWO,
+            Congestion => IpEcn::THREE,
+        };
+        for (inner, row) in table {
+            for (outer, wanted) in [NotCapable, Capable0, Capable1, Congestion].into_iter().zip(row) {
+                let mut v4 = packet(8, bits(inner));
+                let mut v6 = vec![0; 48];
+                (v6[0], v6[1]) = (0x6b, 0x80 | bits(inner).value() << 4);
+                for packet in [&mut v4, &mut v6] {
+                    let is_kept = leave_tunnel(packet, outer);
+                    assert_eq!(is_kept.then(|| ecn_of(traffic_class(packet))), wanted, "{inner:?} within {outer:?}");
+                    assert_eq!(dscp(packet), 46);
+                }
+                assert!(is_passed_on(&v4));
+            }
+        }
+    }
+
     #[test]
     fn the_codepoint_of_ipv4_is_read() {
         assert_eq!(dscp(&packet(4, IpEcn::ONE)), 46);
@@ -168,6 +240,8 @@ mod tests {
         fn nothing_that_is_no_packet_panics(bytes in prop::collection::vec(any::<u8>(), 0..80), bits in prop::collection::vec(0_u32..1000, 0..9)) {
             let mut packet = IpPacket { bytes, class: 0 };
             dscp(&packet.bytes);
+            ecn_of(traffic_class(&packet.bytes));
+            leave_tunnel(&mut packet.bytes, Ecn::Congestion);
             packet.mark();
             packet.damage(&bits);
         }

@@ -10,6 +10,7 @@ use super::packet::LANES;
 use super::path::{Cause, PathEnd, PathId, PathState, PathStats};
 use super::queue::{FlowQueue, Waiting};
 use super::repeats::{Chunk, Fate, Repeats};
+use crate::endpoint::Ecn;
 use crate::payload::Payload;
 use crate::rng::{RandomSource, SplitMix64};
 use crate::time::Time;
@@ -40,6 +41,8 @@ pub struct BundleStats {
     pub taken: u64,
     /// Packets that the queue dropped.
     pub dropped: u64,
+    /// Packets that the queue marked in place of dropping them.
+    pub marked: u64,
     /// Packets and pieces that were lost and not sent again.
     pub lost: u64,
     /// Packets and pieces that were sent again.
@@ -91,6 +94,11 @@ pub struct PathBundle<D> {
     pub(super) lost: Vec<Sent<D>>,
     /// The path whose turn it is to send what is no data.
     pub(super) turn: usize,
+    /// How packets of the user are read and marked.
+    pub(super) class_of: fn(&D) -> u8,
+    pub(super) mark: fn(&mut D) -> bool,
+    /// Of what [`poll_transmit`](Self::poll_transmit) returned last.
+    pub(super) traffic_class: u8,
 }
 
 impl<D: Payload> PathBundle<D> {
@@ -117,7 +125,47 @@ impl<D: Payload> PathBundle<D> {
             arrived: Vec::new(),
             lost: Vec::new(),
             turn: 0,
+            class_of: |_| 0,
+            mark: |_| false,
+            traffic_class: 0,
             config,
+        }
+    }
+
+    /// Says how the user's packets are read: `class_of` gives the byte of traffic class of a packet, `mark` marks congestion in one and
+    /// says whether it could. Otherwise all have class 0 and none is marked.
+    pub fn read_packets_with(&mut self, class_of: fn(&D) -> u8, mark: fn(&mut D) -> bool) {
+        (self.class_of, self.mark) = (class_of, mark);
+    }
+
+    /// The byte of traffic class (DSCP and ECN) of the user's packet of which [`poll_transmit`](Self::poll_transmit) has returned a
+    /// piece last; 0 if it returned something else.
+    pub fn traffic_class(&self) -> u8 {
+        self.traffic_class
+    }
+
+    /// Other rules of classes, and other bounds; those of memory hold for what comes from now on.
+    pub fn set_config(&mut self, now: Time, config: PathBundleConfig) {
+        self.lanes.set_rules(config.classes, config.reorder_bytes, config.longest_wait);
+        self.config = config;
+        self.outlook.expire();
+        self.wake = now;
+    }
+
+    /// Other rules of a path, which keeps its number, its headers and its MTU.
+    pub fn set_rules(&mut self, now: Time, path: PathId, rules: PathRules) {
+        if let Some(end) = self.path_mut(path.0.into()) {
+            let (number, mtu, overhead_bytes) = (end.rules.number, end.rules.mtu, end.rules.overhead_bytes);
+            end.rules = PathRules { number, mtu, overhead_bytes, ..rules };
+            self.outlook.expire();
+            self.wake = now;
+        }
+    }
+
+    /// Length of all headers and checks around packets of a path, in bytes.
+    pub fn set_overhead(&mut self, path: PathId, bytes: u32) {
+        if let Some(end) = self.path_mut(path.0.into()) {
+            end.rules.overhead_bytes = bytes;
         }
     }
 
@@ -195,6 +243,11 @@ impl<D: Payload> PathBundle<D> {
 
     /// The next packet of the peer's user.
     pub fn receive(&mut self) -> Option<D> {
+        self.receive_marked().map(|(packet, _)| packet)
+    }
+
+    /// As [`receive`](Self::receive), with the severest mark of the datagrams that brought it.
+    pub fn receive_marked(&mut self) -> Option<(D, Ecn)> {
         self.lanes.pop()
     }
 
@@ -211,6 +264,7 @@ impl<D: Payload> PathBundle<D> {
     /// Numbers of the bundle.
     pub fn totals(&self) -> BundleStats {
         BundleStats {
+            marked: self.queues.iter().map(FlowQueue::marked).sum(),
             dropped: self.stats.dropped + self.queues.iter().map(FlowQueue::dropped).sum::<u64>(),
             delivery: self.lanes.counts,
             queued_bytes: self.queued_bytes() as u64,

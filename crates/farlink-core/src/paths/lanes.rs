@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::config::{CLASSES, ClassRules};
 use super::packet::{Data, LANES, SEQUENCE_BITS, expand};
+use crate::endpoint::Ecn;
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -30,11 +31,21 @@ struct Arriving<D> {
     last: Time,
     /// It was delivered out of order.
     is_done: bool,
+    /// The severest mark of a datagram that brought a piece.
+    ecn: Ecn,
 }
 
 impl<D: Payload> Arriving<D> {
     fn new(now: Time) -> Self {
-        Arriving { pieces: Vec::new(), length: None, bytes: 0, since: now, last: now, is_done: false }
+        Arriving {
+            pieces: Vec::new(),
+            length: None,
+            bytes: 0,
+            since: now,
+            last: now,
+            is_done: false,
+            ecn: Ecn::NotCapable,
+        }
     }
 
     fn is_complete(&self) -> bool {
@@ -122,7 +133,7 @@ pub(super) struct Lanes<D> {
     hold: Time,
     /// Bytes in all `arriving`, with a share for each packet and piece.
     bytes: usize,
-    ready: VecDeque<D>,
+    ready: VecDeque<(D, Ecn)>,
     ready_bytes: usize,
     /// Not later than the first packet that is given up.
     due: Time,
@@ -150,6 +161,12 @@ impl<D: Payload> Lanes<D> {
         }
     }
 
+    /// Other rules and bounds.
+    pub(super) fn set_rules(&mut self, rules: [ClassRules; CLASSES], most_bytes: usize, longest_wait: Time) {
+        (self.rules, self.most_bytes, self.longest_wait) = (rules, most_bytes, longest_wait);
+        self.set_hold(self.hold);
+    }
+
     /// The sender has restarted: what is incomplete is lost, and numbers begin anew.
     pub(super) fn restart(&mut self) {
         for index in 0..self.lanes.len() {
@@ -165,11 +182,11 @@ impl<D: Payload> Lanes<D> {
         self.due = Time::ZERO;
     }
 
-    /// The next packet to deliver.
-    pub(super) fn pop(&mut self) -> Option<D> {
-        let data = self.ready.pop_front()?;
+    /// The next packet to deliver, and the severest mark of what brought it.
+    pub(super) fn pop(&mut self) -> Option<(D, Ecn)> {
+        let (data, ecn) = self.ready.pop_front()?;
         self.ready_bytes -= data.len() + ENTRY_BYTES;
-        Some(data)
+        Some((data, ecn))
     }
 
     /// Bytes in memory.
@@ -177,8 +194,8 @@ impl<D: Payload> Lanes<D> {
         self.bytes + self.ready_bytes
     }
 
-    /// Takes a packet or piece.
-    pub(super) fn insert(&mut self, now: Time, data: &Data<D>) {
+    /// Takes a packet or piece of a datagram with this mark.
+    pub(super) fn insert_marked(&mut self, now: Time, data: &Data<D>, ecn: Ecn) {
         let class = usize::from(data.class) % CLASSES;
         let index = class * usize::from(LANES) + usize::from(data.lane % LANES);
         let is_ordered = self.rules[class].is_ordered;
@@ -191,7 +208,7 @@ impl<D: Payload> Lanes<D> {
         #[cfg(test)]
         if !self.filters_duplicates && (sequence < lane.next || lane.arriving.get(&sequence).is_some_and(|a| a.is_done))
         {
-            self.deliver(data.payload.clone());
+            self.deliver(data.payload.clone(), ecn);
             return;
         }
         if sequence < lane.next {
@@ -200,7 +217,7 @@ impl<D: Payload> Lanes<D> {
         }
         if sequence == lane.next && data.is_whole() && !lane.arriving.contains_key(&sequence) {
             lane.next += 1;
-            self.deliver(data.payload.clone());
+            self.deliver(data.payload.clone(), ecn);
         } else {
             let entry = lane.arriving.entry(sequence);
             let is_new = matches!(entry, std::collections::btree_map::Entry::Vacant(_));
@@ -217,6 +234,7 @@ impl<D: Payload> Lanes<D> {
             self.bytes += added + (arriving.pieces.len() - pieces) * ENTRY_BYTES;
             if added > 0 {
                 arriving.last = now;
+                arriving.ecn = severer(arriving.ecn, ecn);
             }
             if is_new {
                 self.bytes += ENTRY_BYTES;
@@ -227,7 +245,8 @@ impl<D: Payload> Lanes<D> {
             if !is_ordered && arriving.is_complete() {
                 let whole = std::mem::replace(arriving, Arriving { is_done: true, ..Arriving::new(arriving.since) });
                 self.bytes -= whole.bytes + whole.pieces.len() * ENTRY_BYTES;
-                self.deliver(whole.join());
+                let ecn = whole.ecn;
+                self.deliver(whole.join(), ecn);
             }
         }
         self.advance(index);
@@ -250,20 +269,21 @@ impl<D: Payload> Lanes<D> {
             let arriving = entry.remove();
             self.bytes -= arriving.bytes + (1 + arriving.pieces.len()) * ENTRY_BYTES;
             if !arriving.is_done {
-                whole.push(arriving.join());
+                let ecn = arriving.ecn;
+                whole.push((arriving.join(), ecn));
             }
         }
-        whole.into_iter().for_each(|data| self.deliver(data));
+        whole.into_iter().for_each(|(data, ecn)| self.deliver(data, ecn));
     }
 
-    fn deliver(&mut self, data: D) {
+    fn deliver(&mut self, data: D, ecn: Ecn) {
         if self.ready_bytes + data.len() + ENTRY_BYTES > self.most_bytes.max(2 * MOST_BYTES) {
             self.counts.overflows += 1;
             return;
         }
         self.counts.delivered += 1;
         self.ready_bytes += data.len() + ENTRY_BYTES;
-        self.ready.push_back(data);
+        self.ready.push_back((data, ecn));
     }
 
     /// Gives up the first missing packet of a lane, and those that miss with it; `false` if nothing waits for any.
@@ -323,6 +343,17 @@ impl<D: Payload> Lanes<D> {
     }
 }
 
+/// The mark of what was put together of two pieces: congestion that one has met counts (RFC 3168, section 5.3).
+fn severer(one: Ecn, other: Ecn) -> Ecn {
+    let rank = |ecn| match ecn {
+        Ecn::NotCapable => 0,
+        Ecn::Capable0 => 1,
+        Ecn::Capable1 => 2,
+        Ecn::Congestion => 3,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -340,6 +371,26 @@ mod tests {
         let payload = Bytes::from(content(sequence, length)[start..end].to_vec());
         let (sequence, offset, is_last) = (sequence as u32, start as u16, end == length);
         Data { class: 0, lane: 0, sequence, offset, is_last, payload }
+    }
+
+    impl<D: Payload> Lanes<D> {
+        fn insert(&mut self, now: Time, data: &Data<D>) {
+            self.insert_marked(now, data, Ecn::NotCapable);
+        }
+    }
+
+    #[test]
+    fn a_packet_has_the_severest_mark_of_its_pieces() {
+        let mut lanes = Lanes::new([ClassRules::default(); CLASSES], 1 << 20, Time::from_secs(1));
+        lanes.insert_marked(Time::ZERO, &piece(0, 8, 0, 8), Ecn::Capable1);
+        lanes.insert_marked(Time::ZERO, &piece(1, 8, 0, 4), Ecn::Congestion);
+        lanes.insert_marked(Time::ZERO, &piece(1, 8, 4, 8), Ecn::Capable0);
+        lanes.insert_marked(Time::ZERO, &piece(2, 8, 4, 8), Ecn::Capable0);
+        // A copy that came to nothing says nothing.
+        lanes.insert_marked(Time::ZERO, &piece(2, 8, 4, 8), Ecn::Congestion);
+        lanes.insert_marked(Time::ZERO, &piece(2, 8, 0, 4), Ecn::NotCapable);
+        let marks: Vec<Ecn> = std::iter::from_fn(|| lanes.pop()).map(|(_, ecn)| ecn).collect();
+        assert_eq!(marks, [Ecn::Capable1, Ecn::Congestion, Ecn::Capable0]);
     }
 
     proptest! {
@@ -365,7 +416,7 @@ mod tests {
             keyed.sort_by_key(|(key, _)| *key);
             keyed.iter().for_each(|(_, piece)| lanes.insert(Time::ZERO, piece));
 
-            let mut got: Vec<Vec<u8>> = std::iter::from_fn(|| lanes.pop()).map(|data| data.to_vec()).collect();
+            let mut got: Vec<Vec<u8>> = std::iter::from_fn(|| lanes.pop()).map(|(data, _)| data.to_vec()).collect();
             let mut expected: Vec<Vec<u8>> =
                 lengths.iter().enumerate().map(|(at, &length)| content(at as u64, length)).collect();
             if !is_ordered {

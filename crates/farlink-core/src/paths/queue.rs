@@ -30,6 +30,8 @@ pub(crate) struct Waiting<D> {
     pub(crate) begun: Option<(u64, u16)>,
     /// Which of the queues it belongs to.
     pub(crate) flow: u16,
+    /// Its byte of traffic class, once a piece of it was sent.
+    pub(crate) traffic_class: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -74,11 +76,14 @@ pub(crate) struct FlowQueue<D> {
     bytes: usize,
     /// Packets that were dropped.
     dropped: u64,
+    /// Packets that were marked.
+    marked: u64,
 }
 
 impl<D: Payload> FlowQueue<D> {
     pub(crate) fn new() -> Self {
-        FlowQueue { flows: Vec::new(), new: VecDeque::new(), old: VecDeque::new(), packets: 0, bytes: 0, dropped: 0 }
+        let (flows, new, old) = (Vec::new(), VecDeque::new(), VecDeque::new());
+        FlowQueue { flows, new, old, packets: 0, bytes: 0, dropped: 0, marked: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -101,6 +106,11 @@ impl<D: Payload> FlowQueue<D> {
         self.dropped
     }
 
+    /// Packets that were marked in place of being dropped.
+    pub(super) fn marked(&self) -> u64 {
+        self.marked
+    }
+
     /// Appends a packet of the flow with this hash.
     pub(crate) fn push(&mut self, now: Time, data: D, flow: u64) {
         if self.flows.is_empty() {
@@ -111,7 +121,7 @@ impl<D: Payload> FlowQueue<D> {
         let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let flow = (hash % FLOWS as u64) as u16;
         let lane = (hash % u64::from(LANES)) as u8;
-        self.append(Waiting { data, lane, since: now, begun: None, flow });
+        self.append(Waiting { data, lane, since: now, begun: None, flow, traffic_class: 0 });
     }
 
     fn append(&mut self, waiting: Waiting<D>) {
@@ -184,6 +194,16 @@ impl<D: Payload> FlowQueue<D> {
 
     /// The next packet, and drops that are due.
     pub(crate) fn pop(&mut self, now: Time, pressure: Pressure) -> Option<Waiting<D>> {
+        self.pop_or_mark(now, pressure, |_| false)
+    }
+
+    /// As [`pop`](Self::pop); a packet that `mark` marks is kept in place of being dropped (RFC 8290, section 4.2).
+    pub(super) fn pop_or_mark(
+        &mut self,
+        now: Time,
+        pressure: Pressure,
+        mark: fn(&mut D) -> bool,
+    ) -> Option<Waiting<D>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -205,7 +225,7 @@ impl<D: Payload> FlowQueue<D> {
                 continue;
             }
             let total = self.bytes;
-            match flow.take(now, pressure, total, &mut self.dropped) {
+            match flow.take(now, pressure, total, mark, (&mut self.dropped, &mut self.marked)) {
                 (Some(waiting), taken, packets) => {
                     self.bytes -= taken;
                     self.packets -= packets;
@@ -236,10 +256,11 @@ impl<D: Payload> Flow<D> {
         now: Time,
         pressure: Pressure,
         total: usize,
-        dropped: &mut u64,
+        mark: fn(&mut D) -> bool,
+        (dropped, marked): (&mut u64, &mut u64),
     ) -> (Option<Waiting<D>>, usize, usize) {
         let (mut bytes, mut packets) = (0, 0);
-        while let Some(waiting) = self.packets.pop_front() {
+        while let Some(mut waiting) = self.packets.pop_front() {
             let length = waiting.data.len();
             self.bytes -= length;
             bytes += length;
@@ -247,8 +268,11 @@ impl<D: Payload> Flow<D> {
             let remaining = total - bytes;
             let is_old = now.since(waiting.since) > LONGEST.max(pressure.target.times(4));
             if waiting.begun.is_none() && (is_old || self.codel.drops(now, waiting.since, pressure, remaining)) {
-                *dropped += 1;
-                continue;
+                if is_old || !mark(&mut waiting.data) {
+                    *dropped += 1;
+                    continue;
+                }
+                *marked += 1;
             }
             self.deficit -= length as i64;
             return (Some(waiting), bytes, packets);
@@ -330,6 +354,36 @@ mod tests {
         let long: u32 = taken.iter().filter(|&&bytes| bytes == 1500).sum();
         let short: u32 = taken.iter().filter(|&&bytes| bytes == 300).sum();
         assert!(long.abs_diff(short) <= 2 * 1514, "{long} {short}");
+    }
+
+    /// What adapts to marks as TCP does loses nothing; what cannot be marked beside it is thinned as before.
+    #[test]
+    fn what_can_be_marked_is_not_dropped() {
+        // Packets with an even length can be marked.
+        let mark = |data: &mut Virtual| data.0.is_multiple_of(2);
+        let mut queue = FlowQueue::new();
+        for at in 0..4000_u64 {
+            let now = Time::from_millis(at);
+            for (flow, bytes) in [(1, 1000), (2, 1001)] {
+                queue.push(now, Virtual(bytes), flow);
+            }
+            if at % 10 == 0 {
+                queue.push(now, Virtual(1000), 1);
+                queue.push(now, Virtual(1001), 2);
+            }
+            for _ in 0..2 {
+                queue.pop_or_mark(now, PRESSURE, mark);
+            }
+        }
+        let mut left = [0; 2];
+        while let Some(waiting) = queue.pop(Time::from_secs(4), Pressure { target: Time::from_secs(60), ..PRESSURE }) {
+            left[usize::from(waiting.data.0 % 2 == 1)] += 1;
+        }
+        assert!(queue.marked() > 20 && queue.dropped() > 20, "{} {}", queue.marked(), queue.dropped());
+        assert!(left[0] > left[1], "{left:?}: this flow does not adapt, and nothing of it was dropped");
+        // What waits for too long is of no use, marked or not.
+        queue.push(Time::ZERO, Virtual(1000), 1);
+        assert!(queue.pop_or_mark(Time::from_secs(100), PRESSURE, mark).is_none());
     }
 
     #[test]

@@ -4,12 +4,18 @@ use super::bundle::{Event, PathBundle, RETIRED};
 use super::flight::Content;
 use super::packet::{Acknowledgement, Frame, Packet};
 use super::path::{Cause, Change, PathEnd, PathId, PathState};
+use crate::endpoint::Ecn;
 use crate::payload::Payload;
 use crate::time::Time;
 
 impl<D: Payload> PathBundle<D> {
     /// Takes a packet that came over a path.
     pub fn handle_packet(&mut self, now: Time, path: PathId, packet: &Packet<D>) {
+        self.handle_marked(now, path, packet, Ecn::NotCapable);
+    }
+
+    /// As [`handle_packet`](Self::handle_packet), of a datagram with this mark.
+    pub fn handle_marked(&mut self, now: Time, path: PathId, packet: &Packet<D>, ecn: Ecn) {
         let index = usize::from(path.0);
         let is_known = self.path(index).is_some() && packet.path == path.0;
         if !is_known || !self.is_of_this_bundle(packet) {
@@ -25,7 +31,7 @@ impl<D: Payload> PathBundle<D> {
         }
         for frame in &packet.frames {
             match frame {
-                Frame::Data(data) => self.lanes.insert(now, data),
+                Frame::Data(data) => self.lanes.insert_marked(now, data, ecn),
                 Frame::Acknowledgement(acknowledgement) => self.acknowledged(now, acknowledgement),
                 Frame::Probe { .. } => {}
                 Frame::Hold(hold) => self.lanes.set_hold(hold.time()),

@@ -15,6 +15,8 @@ pub(super) struct Chunk<D> {
     pub(super) offset: u16,
     pub(super) is_last: bool,
     pub(super) data: D,
+    /// The byte of traffic class of its packet.
+    pub(super) traffic_class: u8,
     /// When the packet was taken from the queue.
     pub(super) since: Time,
     /// How often it was lost.

@@ -35,7 +35,7 @@ fn members(mask: u16) -> impl Iterator<Item = usize> {
 impl<D: Payload> PathBundle<D> {
     /// The next packet to send now, and its path. Call it until it returns `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(PathId, Packet<D>)> {
-        self.wake = Time::NEVER;
+        (self.wake, self.traffic_class) = (Time::NEVER, 0);
         if let Some(packet) = self.next_control(now) {
             return Some(packet);
         }
@@ -157,6 +157,7 @@ impl<D: Payload> PathBundle<D> {
         frames.extend(self.outlook.advice(now).map(Frame::Hold));
         frames.push(Frame::Data(chunk.frame()));
         self.flight_bytes += chunk.data.len();
+        self.traffic_class = chunk.traffic_class;
         self.finish(now, index, frames, Some(Content::Chunk(chunk)))
     }
 
@@ -227,7 +228,7 @@ impl<D: Payload> PathBundle<D> {
             self.wake = self.wake.min(wake);
             return false;
         }
-        let waiting = self.queues[class].pop(now, self.outlook.pressure);
+        let waiting = self.queues[class].pop_or_mark(now, self.outlook.pressure, self.mark);
         self.staged[class] = waiting.map(|waiting| {
             let has_more = self.queues[class].has_more(&waiting);
             (waiting, has_more)
@@ -267,6 +268,8 @@ impl<D: Payload> PathBundle<D> {
         }
         let (waiting, _) = self.staged[class].take()?;
         let lane = class * usize::from(LANES) + usize::from(waiting.lane);
+        let is_first = waiting.begun.is_none();
+        let traffic_class = if is_first { (self.class_of)(&waiting.data) } else { waiting.traffic_class };
         let (sequence, offset) = waiting.begun.unwrap_or_else(|| {
             self.sequences[lane] += 1;
             (self.sequences[lane] - 1, 0)
@@ -279,6 +282,7 @@ impl<D: Payload> PathBundle<D> {
             offset,
             is_last: true,
             data: waiting.data.clone(),
+            traffic_class,
             since: now,
             losses: 0,
             has_copies: false,
@@ -287,7 +291,7 @@ impl<D: Payload> PathBundle<D> {
             return Some(chunk);
         }
         let first = chunk.cut(piece(length));
-        let rest = Waiting { data: chunk.data, begun: Some((sequence, chunk.offset)), ..waiting };
+        let rest = Waiting { data: chunk.data, begun: Some((sequence, chunk.offset)), traffic_class, ..waiting };
         self.queues[class].put_back(rest);
         Some(first)
     }

@@ -4,6 +4,7 @@ mod bulk;
 mod drops;
 mod forged;
 mod latency;
+mod marks;
 mod network;
 mod operation;
 mod random;

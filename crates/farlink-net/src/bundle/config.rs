@@ -1,12 +1,14 @@
 //! The configuration of a bundle, a TOML file.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use farlink_core::Time;
 use farlink_core::paths::{CLASSES, ClassRules, PathBundleConfig, PathRules, Policy};
 use ipnet::IpNet;
-use serde::Deserialize;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::config_file;
 use crate::privileged::{Change, DeviceName, LONGEST_MTU, Request, SHORTEST_MTU, check_requests};
@@ -38,6 +40,8 @@ pub struct Config {
     pub paths: Vec<PathConfig>,
     /// Of each DSCP.
     pub classes: [u8; 64],
+    /// Whether datagrams have the DSCP of the packet that they carry.
+    pub copy_dscp: bool,
     /// Rules of the scheduler.
     pub scheduler: PathBundleConfig,
     /// Where metrics are served.
@@ -56,12 +60,12 @@ pub struct Peer {
 }
 
 /// Which end calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// This end, which finds the other one here.
-    Calls(SocketAddr),
+    /// This end, which finds the other one here: at most one address of each family, the best first.
+    Calls(Vec<SocketAddr>),
     /// The other end, which finds this one here.
-    Listens(SocketAddr),
+    Listens(Vec<SocketAddr>),
 }
 
 /// The TUN device.
@@ -82,12 +86,14 @@ pub struct Tun {
 pub struct PathConfig {
     /// Its name.
     pub name: String,
+    /// Its number in datagrams, the same at both ends.
+    pub number: u8,
     /// The interface of an end that calls.
     pub interface: Option<DeviceName>,
     /// Its own address, of an end that calls.
     pub source: Option<IpAddr>,
-    /// The other end's address on this path, of an end that calls.
-    pub remote: Option<SocketAddr>,
+    /// The other end's addresses on this path, of an end that calls: at most one of each family, the best first.
+    pub remotes: Vec<SocketAddr>,
     /// Longest packet, headers of IP included, in bytes; that of the interface if there is none.
     pub mtu_bytes: Option<u16>,
     /// The serial line that it goes over in place of an interface, at both ends.
@@ -102,14 +108,16 @@ struct Raw {
     keys: Option<PathBuf>,
     peer: String,
     peer_key: Option<String>,
-    address: Option<SocketAddr>,
-    listen: Option<SocketAddr>,
+    address: Option<Addresses>,
+    listen: Option<Addresses>,
     psk_file: Option<PathBuf>,
     tun: Tun,
     #[serde(default)]
     routes: Vec<IpNet>,
     #[serde(default)]
     fallback: bool,
+    #[serde(default)]
+    copy_dscp: bool,
     #[serde(default)]
     path: Vec<RawPath>,
     #[serde(default)]
@@ -123,9 +131,10 @@ struct Raw {
 #[serde(deny_unknown_fields)]
 struct RawPath {
     name: String,
+    number: Option<u8>,
     interface: Option<DeviceName>,
     source: Option<IpAddr>,
-    address: Option<SocketAddr>,
+    address: Option<Addresses>,
     serial: Option<PathBuf>,
     rate_bps: Option<f64>,
     #[serde(default = "usual_baud")]
@@ -168,6 +177,42 @@ struct RawLimits {
     repeat_s: Option<f64>,
     wait_s: Option<f64>,
     queue_bytes: Option<usize>,
+    reorder_bytes: Option<usize>,
+}
+
+/// One address or several.
+#[derive(Clone, Debug)]
+struct Addresses(Vec<SocketAddr>);
+
+impl<'de> Deserialize<'de> for Addresses {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Addresses;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "an address with its port, as \"203.0.113.5:47471\" or \"[2001:db8::5]:47471\", or a list of them",
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Addresses, E> {
+                let address = text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))?;
+                Ok(Addresses(vec![address]))
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, mut texts: S) -> Result<Addresses, S::Error> {
+                let mut all = Vec::new();
+                while let Some(Addresses(one)) = texts.next_element()? {
+                    all.extend(one);
+                }
+                if all.is_empty() { Err(de::Error::invalid_length(0, &self)) } else { Ok(Addresses(all)) }
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
 }
 
 /// What fits into 1500 bytes with the headers of IPv4, UDP, seal and bundle, with some to spare for a tunnel beneath.
@@ -213,7 +258,7 @@ impl Config {
             None => StateFolder::usual()?,
         };
         let at = at(path, &raw)?;
-        let peer = Peer { key: peer_key(path, &keys, &raw)?, name: raw.peer.clone(), at };
+        let peer = Peer { key: peer_key(path, &keys, &raw)?, name: raw.peer.clone(), at: at.clone() };
         let shared = match &raw.psk_file {
             None => PresharedKey::default(),
             Some(file) => secret(path, &folder.join(file))?,
@@ -225,30 +270,44 @@ impl Config {
         raw.limits.put_into(path, &mut scheduler)?;
         Ok(Config {
             path: path.to_owned(),
-            paths: paths(path, at, raw.path)?,
+            paths: paths(path, &at, raw.path)?,
             keys,
             peer,
             shared,
             tun: raw.tun,
             routes: raw.routes,
             fallback: raw.fallback,
+            copy_dscp: raw.copy_dscp,
             classes,
             scheduler,
             metrics,
         })
     }
 
+    /// The path with a number.
+    pub fn path(&self, number: u8) -> Option<&PathConfig> {
+        self.paths.iter().find(|path| path.number == number)
+    }
+
+    /// Which numbers paths have, bit by bit.
+    pub fn numbers(&self) -> u16 {
+        self.paths.iter().fold(0, |all, path| all | 1 << path.number)
+    }
+
     /// What it does, a line each.
     pub fn lines(&self) -> Vec<String> {
         let name = &self.peer.name;
-        let mut lines = vec![match self.peer.at {
-            At::Calls(address) => format!("calls {name} at {address} (UDP)"),
-            At::Listens(address) => format!("is called by {name} at {address} (UDP)"),
+        let mut lines = vec![match &self.peer.at {
+            At::Calls(addresses) => format!("calls {name} at {} (UDP)", list(addresses)),
+            At::Listens(addresses) => format!("is called by {name} at {} (UDP)", list(addresses)),
         }];
         let device = self.tun.name.as_ref().map_or("a TUN device", DeviceName::as_str);
         lines.push(format!("{device} has {}, MTU {} bytes", list(&self.tun.addresses), self.tun.mtu_bytes));
-        for (number, path) in self.paths.iter().enumerate() {
-            lines.push(format!("path {number}, {}: {}", path.name, path.describe()));
+        for path in &self.paths {
+            lines.push(format!("path {}, {}: {}", path.number, path.name, path.describe()));
+        }
+        if self.copy_dscp {
+            lines.push("datagrams have the DSCP of the packets that they carry".to_owned());
         }
         if !self.routes.is_empty() {
             let down = if self.fallback { "they leave by the machine's other routes" } else { "they are unreachable" };
@@ -294,7 +353,9 @@ impl PathConfig {
             (None, Some(source)) => parts.push(format!("address {source}")),
             (None, None) => parts.push("where the other end calls from".to_owned()),
         }
-        parts.extend(self.remote.map(|remote| format!("to {remote}")));
+        if !self.remotes.is_empty() {
+            parts.push(format!("to {}", list(&self.remotes).replace(", ", " or ")));
+        }
         if self.rules.is_standby {
             parts.push("only while no other path is up".to_owned());
         }
@@ -309,17 +370,24 @@ impl PathConfig {
     }
 }
 
-fn list(all: &[IpNet]) -> String {
+fn list<T: ToString>(all: &[T]) -> String {
     all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn at(path: &Path, raw: &Raw) -> Result<At, BundleError> {
-    match (raw.address, raw.listen) {
-        (Some(address), None) => Ok(At::Calls(address)),
-        (None, Some(listen)) if listen.port() >= 1024 => Ok(At::Listens(listen)),
-        (None, Some(listen)) => {
-            let what = format!("listen: port {} belongs to the system", listen.port());
-            Err(BundleError::config(path, what, "give one from 1024 on, for example 47471"))
+    match (&raw.address, &raw.listen) {
+        (Some(Addresses(all)), None) => Ok(At::Calls(remotes(path, "address", all)?)),
+        (None, Some(Addresses(all))) => {
+            if let Some(low) = all.iter().find(|listen| listen.port() < 1024) {
+                let what = format!("listen: port {} belongs to the system", low.port());
+                return Err(BundleError::config(path, what, "give one from 1024 on, for example 47471"));
+            }
+            match all.iter().enumerate().find(|(at, listen)| all[..*at].contains(listen)) {
+                Some((_, twice)) => {
+                    Err(BundleError::config(path, format!("listen: {twice} is there twice"), "give it once"))
+                }
+                None => Ok(At::Listens(all.clone())),
+            }
         }
         (Some(_), Some(_)) => {
             let what = "`address` and `listen` are both given, and one end calls while the other one listens";
@@ -334,6 +402,18 @@ fn at(path: &Path, raw: &Raw) -> Result<At, BundleError> {
             ))
         }
     }
+}
+
+/// Addresses of the other end: at most one of each family.
+fn remotes(path: &Path, key: &str, all: &[SocketAddr]) -> Result<Vec<SocketAddr>, BundleError> {
+    for is_ipv4 in [true, false] {
+        let of_family: Vec<&SocketAddr> = all.iter().filter(|address| address.is_ipv4() == is_ipv4).collect();
+        if let [one, other, ..] = of_family[..] {
+            let what = format!("{key}: {one} and {other} are of one family, and a path goes to one of them");
+            return Err(BundleError::config(path, what, "give one of IPv4 and one of IPv6, the better one first"));
+        }
+    }
+    Ok(all.to_vec())
 }
 
 fn peer_key(path: &Path, keys: &StateFolder, raw: &Raw) -> Result<PublicKey, BundleError> {
@@ -376,7 +456,7 @@ fn check_tun(path: &Path, tun: &Tun, routes: &[IpNet]) -> Result<(), BundleError
     Ok(check_requests(path, addresses.chain(routes))?)
 }
 
-fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, BundleError> {
+fn paths(path: &Path, at: &At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, BundleError> {
     if raw.is_empty() || raw.len() > MOST_PATHS {
         let what = format!("there are {} paths, and a bundle has 1 to {MOST_PATHS}", raw.len());
         return Err(BundleError::config(path, what, "add a table [[path]] with `name` for each"));
@@ -397,6 +477,14 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
         if paths.iter().any(|other| other.name == it.name) {
             return wrong("name", format!("{:?} is there twice", it.name), "give each path a name of its own");
         }
+        let number = it.number.unwrap_or(n as u8);
+        if usize::from(number) >= MOST_PATHS {
+            return wrong("number", format!("{number} is not within 0 and 15"), "give each path a number of its own");
+        }
+        if let Some(other) = paths.iter().find(|other| other.number == number) {
+            let what = format!("{number} is that of {}", other.name);
+            return wrong("number", what, "give each path a number of its own, the same at both ends");
+        }
         if let Some(serial) = &it.serial {
             if it.interface.is_some() || it.source.is_some() || it.address.is_some() || it.mtu_bytes.is_some() {
                 return wrong(
@@ -414,13 +502,14 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
             }
             let (port, baud, rts_cts, dcd) = (it.serial.clone(), it.baud, it.rts_cts, it.dcd);
             let line = Line { name: it.name.clone(), port, rate_bps, baud, rts_cts, dcd };
-            let rules = it.rules(path, n, FRAME_BYTES)?;
+            let rules = it.rules(path, (n, number), FRAME_BYTES)?;
             let mtu_bytes = Some(LONGEST_ON_LINE);
             paths.push(PathConfig {
                 name: it.name,
+                number,
                 interface: None,
                 source: None,
-                remote: None,
+                remotes: Vec::new(),
                 mtu_bytes,
                 line: Some(line),
                 rules,
@@ -434,10 +523,10 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
                 "give `serial`, its port, or leave it out",
             );
         }
-        let remote = match (at, it.address) {
-            (At::Calls(_), Some(own)) => Some(own),
-            (At::Calls(address), None) => Some(address),
-            (At::Listens(_), None) => None,
+        let remotes = match (at, &it.address) {
+            (At::Calls(_), Some(Addresses(own))) => remotes(path, &format!("path[{n}].address"), own)?,
+            (At::Calls(addresses), None) => addresses.clone(),
+            (At::Listens(_), None) => Vec::new(),
             (At::Listens(_), Some(_)) => {
                 return wrong("address", "this end does not call".to_owned(), "give it at the other end");
             }
@@ -455,22 +544,25 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
             }
             _ => {}
         }
-        if let (Some(source), Some(remote)) = (it.source, remote)
-            && source.is_ipv4() != remote.is_ipv4()
+        if let Some(source) = it.source
+            && !remotes.is_empty()
+            && !remotes.iter().any(|remote| remote.is_ipv4() == source.is_ipv4())
         {
-            return wrong("source", format!("{source} does not reach {remote}"), "give both as IPv4 or both as IPv6");
+            let what = format!("{source} does not reach {}", list(&remotes));
+            return wrong("source", what, "give both as IPv4 or both as IPv6");
         }
         if let Some(bytes) = it.mtu_bytes.filter(|bytes| !(1200..=9000).contains(bytes)) {
             return wrong("mtu_bytes", format!("{bytes} is not within 1200 and 9000"), "give 1500 for Ethernet");
         }
-        let is_ipv6 = remote.is_some_and(|remote| remote.is_ipv6());
-        let headers = if is_ipv6 { 48 } else { 28 };
-        let rules = it.rules(path, n, headers)?;
+        // Once the peer's address is known the length of its headers counts.
+        let is_ipv6 = remotes.first().is_some_and(SocketAddr::is_ipv6);
+        let rules = it.rules(path, (n, number), if is_ipv6 { 48 } else { 28 })?;
         paths.push(PathConfig {
             name: it.name,
+            number,
             interface: it.interface,
             source: it.source,
-            remote,
+            remotes,
             mtu_bytes: it.mtu_bytes,
             line: None,
             rules,
@@ -480,7 +572,7 @@ fn paths(path: &Path, at: At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, Bund
 }
 
 impl RawPath {
-    fn rules(&self, path: &Path, n: usize, headers: u32) -> Result<PathRules, BundleError> {
+    fn rules(&self, path: &Path, (n, own): (usize, u8), headers: u32) -> Result<PathRules, BundleError> {
         let usual = PathRules::default();
         let number = |key: &str, value: Option<f64>, most: f64, what: &str| match value {
             Some(value) if !(0.0..=most).contains(&value) => {
@@ -496,7 +588,7 @@ impl RawPath {
         let probe_interval = number("probe_interval_s", self.probe_interval_s, 3600.0, "seconds")?;
         let queue = number("queue_s", self.queue_s, 60.0, "seconds")?;
         Ok(PathRules {
-            number: Some(n as u8),
+            number: Some(own),
             is_standby: self.standby,
             classes,
             cost: number("cost", Some(self.cost), 1e12, "a cost of a byte")?.unwrap_or(1.0),
@@ -558,12 +650,16 @@ impl RawLimits {
             *place = Time::from_secs_f64(value);
         }
         scheduler.repeat = self.repeat.unwrap_or(scheduler.repeat);
-        if let Some(bytes) = self.queue_bytes {
-            if !(10_000..=1 << 30).contains(&bytes) {
-                let what = format!("limits.queue_bytes: {bytes} is not within 10000 and 1073741824");
+        for (key, value, least, place) in [
+            ("queue_bytes", self.queue_bytes, 10_000, &mut scheduler.queue_bytes),
+            ("reorder_bytes", self.reorder_bytes, 200_000, &mut scheduler.reorder_bytes),
+        ] {
+            let Some(bytes) = value else { continue };
+            if !(least..=1 << 30).contains(&bytes) {
+                let what = format!("limits.{key}: {bytes} is not within {least} and 1073741824");
                 return Err(BundleError::config(path, what, "give a number within these"));
             }
-            scheduler.queue_bytes = bytes;
+            *place = bytes;
         }
         Ok(())
     }
@@ -639,6 +735,12 @@ mod tests {
             ("[\"10.77.0.2/24\"]", "[\"127.0.0.1/8\"]", "tun.addresses: 127.0.0.1"),
             ("\"0.0.0.0/0\"", "\"10.0.0.1/8\"", "routes: 10.0.0.1/8 has bits beyond its prefix; give 10.0.0.0/8"),
             ("address = \"203", "listen = \"203", "this end does not call"),
+            ("\"203.0.113.5:47471\"", "[]", "an address with its port"),
+            ("\"203.0.113.5:47471\"", "\"vps.example\"", "an address with its port"),
+            ("\"203.0.113.5:47471\"", "[\"203.0.113.5:1\", \"203.0.113.6:1\"]", "are of one family"),
+            ("interface = \"ppp0\"", "number = 0\ninterface = \"ppp0\"", "path[1].number: 0 is that of starlink"),
+            ("interface = \"ppp0\"", "number = 16\ninterface = \"ppp0\"", "path[1].number: 16 is not within"),
+            ("interface = \"ppp0\"", "source = \"fd00::1\"", "path[1].source: fd00::1 does not reach 203"),
             ("dscp = [46]", "dscp = [64]", "there is no DSCP 64"),
             ("policy = \"redundant\"", "policy = \"best\"", "unknown variant"),
             ("routes = [", "metrics = \"0.0.0.0:9\"\nroutes = [", "metrics: other machines reach"),
@@ -650,6 +752,22 @@ mod tests {
             assert!(text.contains(expected) && text.contains("; "), "{to}: {text}");
             assert_eq!(error.exit_code(), 2);
         }
+    }
+
+    #[test]
+    fn both_families_may_be_given_and_paths_may_have_numbers() {
+        let both = "[\"[2001:db8::5]:47471\", \"203.0.113.5:47471\"]";
+        let text = ship()
+            .replace("\"203.0.113.5:47471\"", both)
+            .replace("name = \"iridium\"", "name = \"iridium\"\nnumber = 7");
+        let config = parse(&text).unwrap();
+        assert_eq!((config.numbers(), config.path(7).unwrap().name.as_str()), (0b1000_0001, "iridium"));
+        assert_eq!((config.path(0).unwrap().remotes.len(), config.paths[0].rules.overhead_bytes), (2, 48 + 25));
+        let lines = config.lines().join("\n");
+        assert!(
+            lines.contains("path 7, iridium: interface ppp0, to [2001:db8::5]:47471 or 203.0.113.5:47471"),
+            "{lines}"
+        );
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::PoisonError;
+use std::net::SocketAddr;
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use farlink_core::Time;
+use farlink_core::emulator::ip;
+use farlink_core::endpoint::Ecn;
 use farlink_core::paths::{PathBundle, PathId, PathState};
 use farlink_core::rng::RandomSource as _;
 use farlink_core::wire::paths;
@@ -27,10 +29,10 @@ use super::error::BundleError;
 use super::events::Event;
 use super::flow;
 use super::interfaces::Interfaces;
-use super::metrics::{self, Own};
+use super::metrics::{self, Own, Pages};
 use super::outbox::Outbox;
 use super::serial::{self, Heard, Lines};
-use super::session::{Datagram, Event as SessionEvent, PathPlace, Place, Session};
+use super::session::{Datagram, Event as SessionEvent, MOST_PATHS, PathPlace, Place, Session};
 use super::start::Bundle;
 use super::ways::{self, Way};
 
@@ -49,44 +51,55 @@ const SAME_FAULT: Time = Time::from_secs(30);
 const MOST_FAULTS: usize = 64;
 /// A [`Time`] ends after 213 days: before that everything begins again.
 const LONGEST_RUN: Time = Time::from_secs(200 * 86_400);
+/// The bits of ECN within the byte of traffic class.
+const ECN_BITS: u8 = 0b11;
 /// Longest packets of paths to an end that listens, before they are searched.
 const USUAL_LONGEST: u16 = 1500;
 
-struct Driver<T> {
-    parts: Bundle,
-    tell: T,
-    clock: Clock,
-    session: Session,
-    bundle: PathBundle<Bytes>,
+/// What a bundle is told while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Read the configuration again.
+    Reload,
+    /// End.
+    Stop,
+}
+
+pub(super) struct Driver<T> {
+    pub(super) parts: Bundle,
+    pub(super) tell: T,
+    pub(super) clock: Clock,
+    pub(super) session: Session,
+    pub(super) bundle: PathBundle<Bytes>,
     /// The device, which is read like a pipe: tokio's other form for descriptors needs unsafe code.
     tun: Receiver,
-    sockets: Vec<Option<Socket>>,
+    pub(super) sockets: Vec<Option<Socket>>,
     /// Paths over serial lines.
     lines: Lines,
     outboxes: Vec<Outbox>,
-    /// Of an end that calls.
-    ways: Vec<Result<Way, String>>,
+    /// Of an end that calls, by the number of the path, as all lists here.
+    pub(super) ways: Vec<Result<Way, String>>,
     carriers: Vec<bool>,
     /// Packets that each path had lost when it was last looked at.
     losses: Vec<u64>,
-    has_routes: bool,
+    pub(super) has_routes: bool,
     faults: BTreeMap<String, Time>,
     /// What was said last of each path that the bundle told of.
-    told: BTreeMap<String, &'static str>,
+    pub(super) told: BTreeMap<String, &'static str>,
     own: Own,
-    metrics: Option<metrics::Shared>,
+    metrics: Option<Pages>,
     next_tick: Time,
-    next_look: Time,
+    pub(super) next_look: Time,
 }
 
 impl Bundle {
-    /// Runs until `stop` says something, or is closed. `tell` is told what happens.
+    /// Runs until `control` says so, or is closed. `tell` is told what happens.
     ///
     /// # Errors
     /// If the helper or the device ends, or the system refuses something.
-    pub async fn run(self, stop: UnboundedReceiver<()>, tell: impl FnMut(Event)) -> Result<(), BundleError> {
+    pub async fn run(self, control: UnboundedReceiver<Control>, tell: impl FnMut(Event)) -> Result<(), BundleError> {
         let (driver, heard) = Driver::start(self, tell)?;
-        driver.run(stop, heard).await
+        driver.run(control, heard).await
     }
 }
 
@@ -96,6 +109,7 @@ enum Woken {
     Interfaces,
     Line(usize, Said),
     HelperEnded,
+    Reload,
     Stop,
 }
 
@@ -106,30 +120,27 @@ impl<T: FnMut(Event)> Driver<T> {
         let session = parts.session()?;
         let bundle = new_bundle(&parts, clock.now());
         let tun = Receiver::from_owned_fd_unchecked(parts.tun.try_clone()?)?;
-        let paths = parts.config.paths.len();
-        let mut sockets: Vec<Option<Socket>> = (0..paths).map(|_| None).collect();
-        if let At::Listens(address) = parts.config.peer.at {
-            let socket = parts.helper.bind(None, address.ip(), address.port())?;
-            sockets = vec![Some(Socket::from_std(socket)?)];
-        }
-        let metrics = match parts.config.metrics {
-            None => None,
-            Some(address) => {
-                let failed = |error| BundleError::Output { what: format!("metrics at {address}"), error };
-                let listener = std::net::TcpListener::bind(address).map_err(failed)?;
-                listener.set_nonblocking(true).map_err(failed)?;
-                let shared = metrics::Shared::default();
-                tokio::spawn(metrics::serve(TcpListener::from_std(listener).map_err(failed)?, shared.clone()));
-                Some(shared)
+        let mut sockets: Vec<Option<Socket>> = (0..MOST_PATHS).map(|_| None).collect();
+        if let At::Listens(addresses) = &parts.config.peer.at {
+            sockets.clear();
+            for address in addresses {
+                let socket = parts.helper.bind(None, address.ip(), address.port())?;
+                sockets.push(Some(Socket::from_std(socket)?));
             }
-        };
+        }
+        let metrics = parts.metrics.take();
+        if let Some((_, Some(listener))) = &metrics {
+            let listener = TcpListener::from_std(listener.try_clone()?)?;
+            tokio::spawn(metrics::serve(listener, metrics.as_ref().map(|it| it.0.text()).unwrap_or_default()));
+        }
+        let metrics = metrics.map(|(pages, _)| pages);
         let (lines, heard) = Lines::start(&parts.config.paths);
         let mut driver = Driver {
             lines,
-            outboxes: (0..paths).map(|_| Outbox::default()).collect(),
-            ways: vec![Err("not looked for yet".to_owned()); paths],
-            carriers: vec![false; paths],
-            losses: vec![0; paths],
+            outboxes: (0..MOST_PATHS).map(|_| Outbox::default()).collect(),
+            ways: vec![Err("not looked for yet".to_owned()); MOST_PATHS],
+            carriers: vec![false; MOST_PATHS],
+            losses: vec![0; MOST_PATHS],
             has_routes: !parts.config.fallback,
             parts,
             tell,
@@ -149,7 +160,7 @@ impl<T: FnMut(Event)> Driver<T> {
         Ok((driver, heard))
     }
 
-    async fn run(mut self, mut stop: UnboundedReceiver<()>, mut heard: Heard) -> Result<(), BundleError> {
+    async fn run(mut self, mut control: UnboundedReceiver<Control>, mut heard: Heard) -> Result<(), BundleError> {
         let mut interfaces = Interfaces::watch()?;
         let helper = Receiver::from_owned_fd_unchecked(self.parts.helper.ended()?)?;
         let timer = Timer::new();
@@ -172,13 +183,14 @@ impl<T: FnMut(Event)> Driver<T> {
             let due = self.bundle.poll_timeout().unwrap_or(Time::NEVER).min(self.session.poll_timeout());
             let due = due.min(self.next_tick).min(self.next_look);
             let span = self.clock.until(due);
-            match self.wait(&timer, span, &mut interfaces, &mut heard, &helper, &mut stop).await {
+            match self.wait(&timer, span, &mut interfaces, &mut heard, &helper, &mut control).await {
                 Woken::Work => {}
                 Woken::Interfaces => {
                     tokio::time::sleep(SETTLE).await;
                     self.next_look = Time::ZERO;
                 }
                 Woken::Line(path, said) => self.on_line(path, said),
+                Woken::Reload => self.reload(),
                 Woken::HelperEnded => return Err(BundleError::Ended("the helper process")),
                 Woken::Stop => break,
             }
@@ -197,7 +209,7 @@ impl<T: FnMut(Event)> Driver<T> {
         interfaces: &mut Interfaces,
         heard: &mut Heard,
         helper: &Receiver,
-        stop: &mut UnboundedReceiver<()>,
+        control: &mut UnboundedReceiver<Control>,
     ) -> Woken {
         let sockets = std::future::poll_fn(|cx| {
             let is_ready = self.sockets.iter().flatten().any(|socket| socket.poll_readable(cx).is_ready());
@@ -205,7 +217,7 @@ impl<T: FnMut(Event)> Driver<T> {
         });
         tokio::select! {
             biased;
-            _ = stop.recv() => Woken::Stop,
+            told = control.recv() => if told == Some(Control::Reload) { Woken::Reload } else { Woken::Stop },
             () = end_of(helper) => Woken::HelperEnded,
             () = interfaces.changed() => Woken::Interfaces,
             Some((path, said)) = heard.recv() => Woken::Line(path, said),
@@ -249,12 +261,12 @@ impl<T: FnMut(Event)> Driver<T> {
         for (number, socket) in self.sockets.iter().enumerate() {
             let Some(socket) = socket else { continue };
             let (session, bundle, own) = (&mut self.session, &mut self.bundle, &mut self.own);
-            let received = socket.try_receive(buffer, |route, _, datagram| {
+            let received = socket.try_receive(buffer, |route, ecn, datagram| {
                 let local = route.local.filter(|_| listens);
                 let from = Place { socket: number, remote: route.remote, local };
                 let Some((path, content)) = session.handle_datagram(now, from, datagram) else { return };
                 match paths::decode(content) {
-                    Some(packet) => bundle.handle_packet(now, PathId(path), &packet),
+                    Some(packet) => bundle.handle_marked(now, PathId(path), &packet, ecn),
                     None => own.malformed += 1,
                 }
             });
@@ -270,7 +282,7 @@ impl<T: FnMut(Event)> Driver<T> {
         match said {
             Said::Carrier(is_up) => {
                 self.lines.on_carrier(path, is_up);
-                let config = &self.parts.config.paths[path];
+                let Some(config) = self.parts.config.path(path as u8) else { return };
                 let is_last_resort = config.rules.is_standby;
                 let (name, longest_bytes) = (config.name.clone(), LONGEST_ON_LINE);
                 if matches!(self.parts.config.peer.at, At::Calls(_)) {
@@ -311,12 +323,13 @@ impl<T: FnMut(Event)> Driver<T> {
         self.session.handle_timeout(now);
         while let Some(Datagram { to, bytes }) = self.session.poll_transmit() {
             let mut outbox = Outbox::default();
-            outbox.push(to, &bytes, 1);
+            outbox.push(to, 0, &bytes, 1);
             send(&self.sockets, &mut self.lines, &mut outbox, &mut self.own);
         }
         self.deliver();
         while let Some(event) = self.bundle.poll_event() {
-            let event = Event::of_bundle(&self.parts.config, event);
+            // A path that was taken away is no longer talked about.
+            let Some(event) = Event::of_bundle(&self.parts.config, event) else { continue };
             // A path that was only suspected for a moment is up again, and nobody was told that it was not.
             if event.path.as_ref().is_none_or(|path| self.told.insert(path.clone(), event.kind) != Some(event.kind)) {
                 (self.tell)(event);
@@ -330,6 +343,9 @@ impl<T: FnMut(Event)> Driver<T> {
         while let Some((PathId(path), packet)) = self.bundle.poll_transmit(now) {
             sealed.clear();
             let content_bytes = packet.wire_bytes();
+            // `[J14]`: the normal mode of a tunnel's beginning (RFC 6040, section 4.1). A DSCP is copied only if asked for.
+            let inner = self.bundle.traffic_class();
+            let traffic_class = if self.parts.config.copy_dscp { inner } else { inner & ECN_BITS };
             let to = self.session.seal(now, path, content_bytes, &mut sealed, |out| {
                 paths::encode_into(&packet, out);
             });
@@ -339,9 +355,9 @@ impl<T: FnMut(Event)> Driver<T> {
             };
             let most = self.sockets.get(to.socket).and_then(Option::as_ref).map_or(1, Socket::most_datagrams);
             let outbox = &mut self.outboxes[usize::from(path)];
-            if !outbox.push(to, &sealed, most) {
+            if !outbox.push(to, traffic_class, &sealed, most) {
                 send(&self.sockets, &mut self.lines, outbox, &mut self.own);
-                outbox.push(to, &sealed, most);
+                outbox.push(to, traffic_class, &sealed, most);
             }
         }
         for outbox in &mut self.outboxes {
@@ -351,7 +367,8 @@ impl<T: FnMut(Event)> Driver<T> {
 
     /// Packets of the peer go to the device.
     fn deliver(&mut self) {
-        while let Some(packet) = self.bundle.receive() {
+        while let Some((packet, outer)) = self.bundle.receive_marked() {
+            let Some(packet) = self.out_of_tunnel(packet, outer) else { continue };
             let packet = mss::clamped(packet, self.parts.config.tun.mtu_bytes);
             if let Some(capture) = &mut self.parts.capture {
                 capture.add(unix_us(), Direction::FromPeer, &packet);
@@ -362,10 +379,28 @@ impl<T: FnMut(Event)> Driver<T> {
         }
     }
 
+    /// The packet with the mark of its datagrams; `None` if they have one that its sender cannot understand.
+    fn out_of_tunnel(&mut self, packet: Bytes, outer: Ecn) -> Option<Bytes> {
+        if matches!(outer, Ecn::NotCapable | Ecn::Capable0) {
+            return Some(packet);
+        }
+        let mut marked = BytesMut::from(&packet[..]);
+        if !ip::leave_tunnel(&mut marked, outer) {
+            self.own.wrongly_marked += 1;
+            return None;
+        }
+        self.own.marked_on_the_way += u64::from(outer == Ecn::Congestion);
+        Some(marked.freeze())
+    }
+
     fn follow_session(&mut self, now: Time) {
         while let Some(event) = self.session.poll_event() {
             if let SessionEvent::Longest { path, bytes, .. } = event {
                 self.bundle.set_mtu(now, PathId(path), bytes);
+                let is_line = self.parts.config.path(path).is_none_or(|path| path.line.is_some());
+                if !is_line {
+                    self.bundle.set_overhead(PathId(path), self.session.overhead_bytes(path));
+                }
             }
             let Some(event) = Event::of_session(&self.parts.config, &event) else { continue };
             if event.kind == "fault" && !self.is_new(now, &event.text) {
@@ -409,12 +444,12 @@ impl<T: FnMut(Event)> Driver<T> {
             self.set_routes();
         }
         if let Some(shared) = &self.metrics {
-            let names = self.parts.config.paths.iter().zip(0..);
-            let stats = names.map(|(path, number)| {
-                (path.name.as_str(), self.bundle.stats(PathId(number)), self.session.content_bytes(number))
+            let stats = self.parts.config.paths.iter().map(|path| {
+                let stats = self.bundle.stats(PathId(path.number));
+                (path.name.as_str(), stats, self.session.content_bytes(path.number))
             });
-            let text = metrics::text(stats, &self.bundle.totals(), &self.session.counts(), &self.own);
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            let families = metrics::families(stats, &self.bundle.totals(), &self.session.counts(), &self.own);
+            shared.set(&self.parts.config.peer.name, families);
         }
         if let Some(capture) = &mut self.parts.capture {
             capture.flush();
@@ -423,8 +458,7 @@ impl<T: FnMut(Event)> Driver<T> {
 
     /// With `fallback`, packets go through the device only while a path carries them.
     fn set_routes(&mut self) {
-        let paths = 0..self.carriers.len() as u8;
-        let is_up = paths.into_iter().any(|path| self.bundle.stats(PathId(path)).state == Some(PathState::Up));
+        let is_up = (0..MOST_PATHS as u8).any(|path| self.bundle.stats(PathId(path)).state == Some(PathState::Up));
         if is_up == self.has_routes {
             return;
         }
@@ -445,6 +479,7 @@ impl<T: FnMut(Event)> Driver<T> {
         if matches!(self.parts.config.peer.at, At::Listens(_)) {
             return;
         }
+        let numbers = |it: &Self| it.parts.config.paths.iter().map(|path| path.number).collect::<Vec<_>>();
         let all = match interfaces.all().await {
             Ok(all) => all,
             Err(error) => {
@@ -452,11 +487,11 @@ impl<T: FnMut(Event)> Driver<T> {
                 return;
             }
         };
-        for number in 0..self.ways.len() {
-            if self.parts.config.paths[number].line.is_some() {
+        for number in numbers(self).into_iter().map(usize::from) {
+            let Some(config) = self.parts.config.path(number as u8).filter(|path| path.line.is_none()) else {
                 continue;
-            }
-            let found = ways::of(&self.parts.config.paths[number], &all);
+            };
+            let found = ways::of(config, &all);
             if found == self.ways[number] {
                 // A route to the peer may have come.
                 if found.is_ok() && self.session.place(number as u8).is_some() && !self.session.is_open() {
@@ -470,8 +505,8 @@ impl<T: FnMut(Event)> Driver<T> {
 
     fn take_way(&mut self, number: usize, found: Result<Way, String>) {
         let (now, path) = (self.clock.now(), number as u8);
-        let config = &self.parts.config.paths[number];
-        let name = config.name.clone();
+        let Some(config) = self.parts.config.path(path) else { return };
+        let (name, is_last_resort) = (config.name.clone(), config.rules.is_standby);
         let opened = found.clone().and_then(|way| {
             let socket =
                 self.parts.helper.bind(Some(way.device.clone()), way.source, 0).map_err(|error| error.to_string())?;
@@ -481,10 +516,10 @@ impl<T: FnMut(Event)> Driver<T> {
             Ok((socket, way)) => {
                 self.sockets[number] = Some(socket);
                 let place = Place { socket: number, remote: way.remote, local: None };
-                let is_last_resort = config.rules.is_standby;
                 let place = PathPlace { place, longest_bytes: way.longest_bytes, is_last_resort };
                 self.session.set_path(now, path, Some(place));
-                (self.tell)(Event::of_path("interface", &name, format!("goes through {}", way.device)));
+                let family = if way.remote.is_ipv4() { "" } else { " over IPv6" };
+                (self.tell)(Event::of_path("interface", &name, format!("goes through {}{family}", way.device)));
                 self.ways[number] = found;
             }
             Err(why) => {
@@ -500,11 +535,12 @@ impl<T: FnMut(Event)> Driver<T> {
     }
 
     /// Sizes are searched up to what the config says, or what Ethernet carries.
-    fn set_longest(&mut self) {
-        if let At::Listens(address) = self.parts.config.peer.at {
-            for (path, config) in (0..).zip(&self.parts.config.paths) {
-                let longest = config.mtu_bytes.unwrap_or(USUAL_LONGEST);
-                self.session.set_longest(path, longest, address.is_ipv4());
+    pub(super) fn set_longest(&mut self) {
+        if let At::Listens(addresses) = &self.parts.config.peer.at {
+            let is_ipv4 = addresses.iter().any(SocketAddr::is_ipv4);
+            for path in &self.parts.config.paths {
+                let longest = path.mtu_bytes.unwrap_or(USUAL_LONGEST);
+                self.session.set_longest(path.number, longest, is_ipv4);
             }
         }
     }
@@ -528,7 +564,7 @@ impl<T: FnMut(Event)> Driver<T> {
         self.session.close();
         while let Some(Datagram { to, bytes }) = self.session.poll_transmit() {
             let mut outbox = Outbox::default();
-            outbox.push(to, &bytes, 1);
+            outbox.push(to, 0, &bytes, 1);
             send(&self.sockets, &mut self.lines, &mut outbox, &mut self.own);
         }
         if self.has_routes {
@@ -541,12 +577,24 @@ impl<T: FnMut(Event)> Driver<T> {
 }
 
 fn new_bundle(parts: &Bundle, now: Time) -> PathBundle<Bytes> {
-    let mut bundle = PathBundle::new(parts.config.scheduler.clone(), now, OsRandom.next_u64());
+    let mut bundle: PathBundle<Bytes> = PathBundle::new(parts.config.scheduler.clone(), now, OsRandom.next_u64());
+    bundle.read_packets_with(|packet| ip::traffic_class(packet), mark);
     for path in &parts.config.paths {
         let id = bundle.add_path(now, path.rules.clone());
         bundle.set_carrier(now, id, false);
     }
     bundle
+}
+
+/// Marks congestion in a packet that is ECN-capable.
+fn mark(packet: &mut Bytes) -> bool {
+    let is_capable = ip::ecn_of(ip::traffic_class(packet)) != Ecn::NotCapable;
+    if is_capable {
+        let mut marked = BytesMut::from(&packet[..]);
+        ip::mark(&mut marked);
+        *packet = marked.freeze();
+    }
+    is_capable
 }
 
 fn send(sockets: &[Option<Socket>], lines: &mut Lines, outbox: &mut Outbox, own: &mut Own) {

@@ -27,7 +27,7 @@ impl Event {
 
     /// What a session tells; `None` if users need not know.
     pub(super) fn of_session(config: &Config, event: &SessionEvent) -> Option<Self> {
-        let name = |path: u8| config.paths.get(usize::from(path)).map_or("?", |path| &path.name);
+        let name = |path: u8| config.path(path).map_or("?", |path| &path.name);
         let peer = &config.peer.name;
         Some(match event {
             SessionEvent::Opened { is_new: true } => Event::new("open", format!("there are keys with {peer}")),
@@ -48,20 +48,26 @@ impl Event {
         })
     }
 
-    pub(super) fn of_bundle(config: &Config, event: PathEvent) -> Self {
-        let name = |path: farlink_core::paths::PathId| {
-            config.paths.get(usize::from(path.0)).map_or("?".to_owned(), |path| path.name.clone())
+    /// What a bundle tells; `None` if the path is not configured.
+    pub(super) fn of_bundle(config: &Config, event: PathEvent) -> Option<Self> {
+        let of = match event {
+            PathEvent::Up(path) | PathEvent::Down(path, _) | PathEvent::LeftOut(path, _) => Some(path),
+            PathEvent::PeerRestarted => None,
         };
-        match event {
-            PathEvent::Up(path) => Event::of_path("up", &name(path), "carries packets"),
-            PathEvent::Down(path, cause) => Event::of_path("down", &name(path), why(cause)),
-            PathEvent::LeftOut(path, cause) => Event::of_path(
+        let name = match of {
+            Some(path) => config.path(path.0)?.name.clone(),
+            None => String::new(),
+        };
+        Some(match event {
+            PathEvent::Up(_) => Event::of_path("up", &name, "carries packets"),
+            PathEvent::Down(_, cause) => Event::of_path("down", &name, why(cause)),
+            PathEvent::LeftOut(_, cause) => Event::of_path(
                 "left-out",
-                &name(path),
+                &name,
                 format!("{}; it is probed, and used again when it is better", why(cause)),
             ),
             PathEvent::PeerRestarted => Event::new("restarted", format!("{} was started again", config.peer.name)),
-        }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use rtnetlink::packet_route::address::{AddressAttribute, AddressHeaderFlags};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags};
-use rtnetlink::{Handle, MulticastGroup, new_multicast_connection};
+use rtnetlink::{Handle, MulticastGroup, new_connection, new_multicast_connection};
 use tokio::sync::mpsc::{Receiver, channel};
 
 /// An interface.
@@ -32,8 +32,12 @@ impl Interfaces {
     /// Begins to watch, within a runtime of `tokio`.
     pub(super) fn watch() -> io::Result<Self> {
         use MulticastGroup::{Ipv4Ifaddr, Ipv4Route, Ipv6Ifaddr, Ipv6Route, Link};
-        let (connection, handle, mut messages) =
+        // Not one for both: a change that another process asked for has that process's number of its request, which may be the number of a
+        // request of this one, and would be taken for its answer.
+        let (watched, _, mut messages) =
             new_multicast_connection(&[Link, Ipv4Ifaddr, Ipv6Ifaddr, Ipv4Route, Ipv6Route])?;
+        let (connection, handle, _) = new_connection()?;
+        tokio::spawn(watched);
         tokio::spawn(connection);
         // One that waits is enough: all is looked at anew.
         let (tell, changes) = channel(1);

@@ -12,6 +12,8 @@
 //! | `outbox` | datagrams of one path that the kernel takes at once |
 //! | `serial` | paths over serial lines |
 //! | `interfaces`, `ways` | interfaces that come, go and change their addresses |
+//! | `reload` | another configuration while it runs |
+//! | `together` | several peers in one process |
 //! | `flow` | flow and class of a packet |
 //! | `events`, `metrics`, `capture` | what users see |
 
@@ -24,12 +26,16 @@ pub(crate) mod flow;
 mod interfaces;
 pub(crate) mod metrics;
 mod outbox;
+mod reload;
 mod serial;
 pub mod session;
 mod start;
+mod together;
 mod ways;
 
 pub use config::{At, Config, PathConfig, Peer, Tun, USUAL_CLASS};
+pub use driver::Control;
 pub use error::BundleError;
 pub use events::Event;
 pub use start::Bundle;
+pub use together::check as check_together;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use farlink_core::endpoint::Ecn;
+use farlink_core::emulator::ip::ecn_of;
 
 use crate::io::Socket;
 use crate::mux::{Batch, Route};
@@ -17,6 +17,8 @@ const MOST_BYTES: usize = 60_000;
 pub(super) struct Outbox {
     to: Option<Place>,
     bytes: Vec<u8>,
+    /// The byte of traffic class that all have.
+    traffic_class: u8,
     each: usize,
     count: usize,
     is_full: bool,
@@ -24,11 +26,12 @@ pub(super) struct Outbox {
 
 impl Outbox {
     /// Takes a datagram, or not, if what waits has to be sent first.
-    pub(super) fn push(&mut self, to: Place, datagram: &[u8], most: usize) -> bool {
+    pub(super) fn push(&mut self, to: Place, traffic_class: u8, datagram: &[u8], most: usize) -> bool {
         if self.count == 0 {
-            (self.to, self.each) = (Some(to), datagram.len());
+            (self.to, self.each, self.traffic_class) = (Some(to), datagram.len(), traffic_class);
         } else if self.is_full
             || self.to != Some(to)
+            || self.traffic_class != traffic_class
             || datagram.len() > self.each
             || self.count >= most
             || self.bytes.len() + datagram.len() > MOST_BYTES
@@ -56,11 +59,16 @@ impl Outbox {
         let Some(to) = self.to() else { return Ok(()) };
         let batch = Batch {
             route: Route { remote: to.remote, local: to.local },
-            ecn: Ecn::NotCapable,
+            ecn: ecn_of(self.traffic_class),
             bytes: self.bytes.len(),
             datagram_bytes: self.each,
         };
-        let sent = socket.try_send(&batch, &self.bytes);
+        let has_dscp = self.traffic_class >> 2 != 0;
+        let sent = if has_dscp {
+            socket.try_send_with_class(&batch, self.traffic_class, &self.bytes)
+        } else {
+            socket.try_send(&batch, &self.bytes)
+        };
         self.clear();
         sent
     }
@@ -81,12 +89,16 @@ mod tests {
         let place = |port: u16| Place { socket: 0, remote: ([127, 0, 0, 1], port).into(), local: None };
         let mut outbox = Outbox::default();
         assert_eq!(outbox.to(), None);
-        assert!(outbox.push(place(1), &[0; 100], 3) && outbox.push(place(1), &[0; 100], 3));
-        assert!(!outbox.push(place(2), &[0; 100], 3), "to somebody else");
-        assert!(!outbox.push(place(1), &[0; 101], 3), "longer");
-        assert!(outbox.push(place(1), &[0; 50], 3), "the last");
-        assert!(!outbox.push(place(1), &[0; 50], 9));
+        assert!(outbox.push(place(1), 0, &[0; 100], 3) && outbox.push(place(1), 0, &[0; 100], 3));
+        assert!(!outbox.push(place(2), 0, &[0; 100], 3), "to somebody else");
+        assert!(!outbox.push(place(1), 0, &[0; 101], 3), "longer");
+        assert!(!outbox.push(place(1), 2, &[0; 100], 3), "with another mark");
+        assert!(outbox.push(place(1), 0, &[0; 50], 3), "the last");
+        assert!(!outbox.push(place(1), 0, &[0; 50], 9));
         outbox.clear();
-        assert!(outbox.push(place(2), &[0; 50_000], 9) && !outbox.push(place(2), &[0; 50_000], 9), "too long together");
+        assert!(
+            outbox.push(place(2), 0, &[0; 50_000], 9) && !outbox.push(place(2), 0, &[0; 50_000], 9),
+            "too long together"
+        );
     }
 }

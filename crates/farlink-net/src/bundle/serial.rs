@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
 use super::config::PathConfig;
-use super::session::Place;
+use super::session::{MOST_PATHS, Place};
 use crate::tty::{Place as Port, Said, run_port};
 
 /// Longest frame that is put together.
@@ -57,7 +57,8 @@ impl Lines {
     pub(super) fn start(paths: &[PathConfig]) -> (Self, Heard) {
         let (tell, heard) = channel(MOST_SAID);
         let mut tasks = JoinSet::new();
-        let mut start = |(path, config): (usize, &PathConfig)| {
+        let mut start = |config: &PathConfig| {
+            let path = usize::from(config.number);
             let port = Port::of(config.line.as_ref()?);
             let (out, taken) = channel(1);
             let (portion, bytes_per_s) = (port.portion(), port.bytes_per_s());
@@ -72,7 +73,10 @@ impl Lines {
                 is_busy: false,
             })
         };
-        let all = paths.iter().enumerate().map(&mut start).collect();
+        let mut all: Vec<Option<Line>> = (0..MOST_PATHS).map(|_| None).collect();
+        for config in paths {
+            all[usize::from(config.number)] = start(config);
+        }
         (Lines { all, _tasks: tasks }, heard)
     }
 

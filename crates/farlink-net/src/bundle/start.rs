@@ -1,5 +1,7 @@
 //! A bundle starts whole or not at all, and gives up its capabilities before it reads the first packet.
 
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +14,9 @@ use crate::state::{CounterFiles, StateFolder};
 use super::capture::Capture;
 use super::config::{At, Config};
 use super::error::BundleError;
+use super::metrics::Pages;
 use super::session::{Session, SessionConfig};
+use super::together;
 
 /// A life of keys that seal much: as that of sessions.
 const KEY_LIFE: Time = Time::from_secs(120);
@@ -24,6 +28,8 @@ pub struct Bundle {
     pub(super) tun: OwnedFd,
     pub(super) device: DeviceName,
     pub(super) capture: Option<Capture>,
+    /// The page with its numbers, and the socket at which it is served if no other bundle serves it.
+    pub(super) metrics: Option<(Pages, Option<TcpListener>)>,
     key: crate::seal::StaticKey,
     counters: PathBuf,
 }
@@ -41,14 +47,77 @@ impl Bundle {
     /// # Errors
     /// If a file of this host cannot be used, or the system refuses something.
     pub fn prepare(config: Config, helper: Command, capture: Option<&Path>) -> Result<Self, BundleError> {
-        let key = config.keys.key()?;
+        let mut all = Bundle::prepare_all(vec![config], helper, capture)?;
+        Ok(all.pop().expect("there is one for each configuration"))
+    }
+
+    /// As [`prepare`](Self::prepare), for several peers: each has a device, keys and sockets of its own, and all have one helper. Each is
+    /// then run by a thread of its own, so that none waits for another one.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare), and if two of them cannot be together.
+    pub fn prepare_all(
+        configs: Vec<Config>,
+        helper: Command,
+        capture: Option<&Path>,
+    ) -> Result<Vec<Self>, BundleError> {
+        together::check(&configs)?;
+        if let (Some(capture), [_, second, ..]) = (capture, &configs[..]) {
+            let what = format!("a capture in {} is that of one device, and there are several peers", capture.display());
+            return Err(BundleError::config(&second.path, what, "capture each device: tcpdump -i DEVICE -w FILE"));
+        }
         // Another protocol than that of sessions: counters and lock of its own, for each peer.
-        let counters = config.keys.path().join("bundle").join(&config.peer.name);
-        open_counters(&config, &counters)?;
+        let counters = |config: &Config| config.keys.path().join("bundle").join(&config.peer.name);
+        for config in &configs {
+            config.keys.key()?;
+            open_counters(config, &counters(config))?;
+        }
         if !may_change_network() {
             return Err(PrivilegedError::NotAllowed.into());
         }
-        let mut helper = Helper::start(helper)?;
+        let has_peers = configs.len() > 1;
+        let mut first = Some(Helper::start(helper)?);
+        let mut pages: BTreeMap<SocketAddr, Pages> = BTreeMap::new();
+        let mut all: Vec<Bundle> = Vec::new();
+        for config in configs {
+            let helper = match (first.take(), all.last_mut()) {
+                (Some(helper), _) => helper,
+                (None, Some(before)) => before.helper.another()?,
+                (None, None) => unreachable!("the first bundle has the first helper"),
+            };
+            let metrics = match config.metrics {
+                None => None,
+                Some(at) => match pages.get(&at) {
+                    Some(page) => Some((page.clone(), None)),
+                    None => {
+                        let page = pages.entry(at).or_insert(Pages::new(has_peers)).clone();
+                        let failed = |error| BundleError::Output { what: format!("metrics at {at}"), error };
+                        let listener = TcpListener::bind(at).map_err(failed)?;
+                        listener.set_nonblocking(true).map_err(failed)?;
+                        Some((page, Some(listener)))
+                    }
+                },
+            };
+            let counters = counters(&config);
+            all.push(Bundle::make(config, helper, capture, metrics, counters)?);
+        }
+        drop_all()?;
+        Ok(all)
+    }
+
+    /// Name of the peer.
+    pub fn peer(&self) -> &str {
+        &self.config.peer.name
+    }
+
+    fn make(
+        config: Config,
+        mut helper: Helper,
+        capture: Option<&Path>,
+        metrics: Option<(Pages, Option<TcpListener>)>,
+        counters: PathBuf,
+    ) -> Result<Self, BundleError> {
+        let key = config.keys.key()?;
         let (tun, device) = helper.tun(config.tun.name.clone(), config.tun.mtu_bytes, config.fallback)?;
         for &address in &config.tun.addresses {
             helper.address(Change::Add, address)?;
@@ -59,8 +128,7 @@ impl Bundle {
             }
         }
         let capture = capture.map(|path| Capture::create(path, device.as_str())).transpose()?;
-        drop_all()?;
-        Ok(Bundle { config, helper, tun, device, capture, key, counters })
+        Ok(Bundle { config, helper, tun, device, capture, metrics, key, counters })
     }
 
     pub(super) fn session(&self) -> Result<Session, BundleError> {
@@ -69,7 +137,7 @@ impl Bundle {
             peer: self.config.peer.key,
             shared: self.config.shared.clone(),
             calls: matches!(self.config.peer.at, At::Calls(_)),
-            paths: self.config.paths.len() as u8,
+            paths: self.config.numbers(),
             key_life: KEY_LIFE,
         };
         let counters = open_counters(&self.config, &self.counters)?;

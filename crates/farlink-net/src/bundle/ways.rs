@@ -23,7 +23,9 @@ pub(super) struct Way {
 
 /// The way of a path; why there is none otherwise.
 pub(super) fn of(path: &PathConfig, all: &BTreeMap<String, Interface>) -> Result<Way, String> {
-    let remote = path.remote.ok_or("this end does not call")?;
+    if path.remotes.is_empty() {
+        return Err("this end does not call".to_owned());
+    }
     let (name, interface) = match (&path.interface, path.source) {
         (Some(name), _) => {
             let interface = all.get(name.as_str()).ok_or_else(|| format!("there is no interface {name}"))?;
@@ -40,14 +42,28 @@ pub(super) fn of(path: &PathConfig, all: &BTreeMap<String, Interface>) -> Result
     if !interface.is_up {
         return Err(format!("{name} has no carrier"));
     }
-    let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
-    let addresses: Vec<IpAddr> = interface.addresses.iter().filter(of_family).copied().collect();
-    let any = if remote.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    match path.source {
-        Some(source) if !addresses.contains(&source) => return Err(format!("{name} does not have {source}")),
-        None if addresses.is_empty() => return Err(format!("{name} has no address")),
-        _ => {}
+    let has_other = path.source.filter(|source| !interface.addresses.contains(source));
+    if let Some(source) = has_other {
+        return Err(format!("{name} does not have {source}"));
     }
+    let own = |remote: &SocketAddr| -> Vec<IpAddr> {
+        let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
+        interface.addresses.iter().filter(of_family).copied().collect()
+    };
+    let is_reached = |remote: &&SocketAddr| match path.source {
+        Some(source) => source.is_ipv4() == remote.is_ipv4(),
+        None => !own(remote).is_empty(),
+    };
+    let Some(&remote) = path.remotes.iter().find(is_reached) else {
+        let family = match &path.remotes[..] {
+            [only] if only.is_ipv4() => " of IPv4",
+            [_] => " of IPv6",
+            _ => "",
+        };
+        return Err(format!("{name} has no address{family}"));
+    };
+    let addresses = own(&remote);
+    let any = if remote.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     Ok(Way {
         device: name.parse()?,
         index: interface.index,
@@ -67,9 +83,10 @@ mod tests {
     fn path(interface: Option<&str>, source: Option<&str>) -> PathConfig {
         PathConfig {
             name: "one".to_owned(),
+            number: 0,
             interface: interface.map(|name| name.parse().unwrap()),
             source: source.map(|source| source.parse().unwrap()),
-            remote: Some(([192, 0, 2, 1], 47_471).into()),
+            remotes: vec![([192, 0, 2, 1], 47_471).into()],
             mtu_bytes: None,
             line: None,
             rules: PathRules::default(),
@@ -88,7 +105,7 @@ mod tests {
         assert_eq!((way.longest_bytes, way.addresses.len(), way.source.is_unspecified()), (1500, 1, true));
         for (interfaces, why) in [
             (all(false, &["10.0.0.1"]), "wwan0 has no carrier"),
-            (all(true, &["fd00::1"]), "wwan0 has no address"),
+            (all(true, &["fd00::1"]), "wwan0 has no address of IPv4"),
             (BTreeMap::new(), "there is no interface wwan0"),
         ] {
             assert_eq!(of(&by_name, &interfaces).unwrap_err(), why);
@@ -98,5 +115,10 @@ mod tests {
         assert_eq!(of(&by_source, &all(true, &["10.0.0.2"])).unwrap_err(), "no interface has 10.0.0.1");
         let moved = of(&by_name, &all(true, &["10.0.0.2"])).unwrap();
         assert_ne!(moved, way, "another address is another way");
+        let mut either = by_name;
+        either.remotes.insert(0, "[2001:db8::1]:47471".parse().unwrap());
+        assert!(of(&either, &all(true, &["10.0.0.1", "fd00::1"])).unwrap().remote.is_ipv6(), "the first that can be");
+        assert!(of(&either, &all(true, &["10.0.0.1"])).unwrap().remote.is_ipv4());
+        assert_eq!(of(&either, &all(true, &[])).unwrap_err(), "wwan0 has no address");
     }
 }

@@ -124,6 +124,50 @@ impl Socket {
         self.io.try_io(Interest::WRITABLE, || self.state.try_send(UdpSockRef::from(&self.io), &transmit))
     }
 
+    /// As [`try_send`](Self::try_send), with the whole byte of traffic class, which crate `quinn-udp` sets to the mark alone.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn try_send_with_class(&self, batch: &Batch, traffic_class: u8, bytes: &[u8]) -> io::Result<()> {
+        use std::os::fd::AsRawFd as _;
+
+        use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo};
+        use nix::sys::socket::sockopt::{Ipv4Tos, Ipv6TClass};
+        use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt};
+        use std::net::IpAddr;
+
+        // Datagrams that say nothing else have what the socket has.
+        let class = i32::from(traffic_class);
+        let set = if batch.route.remote.is_ipv4() {
+            setsockopt(&self.io, Ipv4Tos, &class)
+        } else {
+            setsockopt(&self.io, Ipv6TClass, &class)
+        };
+        set?;
+        let (v4, v6);
+        let segment = u16::try_from(batch.datagram_bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut control = Vec::with_capacity(2);
+        match batch.route.local {
+            Some(IpAddr::V4(own)) => {
+                let own = in_addr { s_addr: u32::from_ne_bytes(own.octets()) };
+                v4 = in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: own, ipi_addr: in_addr { s_addr: 0 } };
+                control.push(ControlMessage::Ipv4PacketInfo(&v4));
+            }
+            Some(IpAddr::V6(own)) => {
+                v6 = in6_pktinfo { ipi6_ifindex: 0, ipi6_addr: in6_addr { s6_addr: own.octets() } };
+                control.push(ControlMessage::Ipv6PacketInfo(&v6));
+            }
+            None => {}
+        }
+        if batch.bytes > batch.datagram_bytes {
+            control.push(ControlMessage::UdpGsoSegments(&segment));
+        }
+        let to = SockaddrStorage::from(batch.route.remote);
+        let slices = [io::IoSlice::new(bytes)];
+        self.io.try_io(Interest::WRITABLE, || {
+            sendmsg(self.io.as_raw_fd(), &slices, &control, MsgFlags::empty(), Some(&to))?;
+            Ok(())
+        })
+    }
+
     /// Takes what has arrived, each datagram with a memory of its own: a piece that waits for others pins no more than itself. `false`
     /// if there is nothing.
     pub(crate) fn try_receive(
@@ -245,6 +289,51 @@ mod tests {
                     }
                     assert_eq!(socket.most_datagrams() > 1, has_checksums);
                 }
+            }
+        }
+    }
+
+    /// The receiver sees the mark, and the byte goes with each datagram of a batch, over both families; later ones have none of it.
+    #[tokio::test]
+    async fn datagrams_have_the_traffic_class_that_is_asked_for() {
+        use std::time::Duration;
+
+        use nix::sys::socket::sockopt::{IpRecvTos, Ipv6RecvTClass};
+        use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
+        use std::os::fd::AsRawFd as _;
+
+        for any in [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), (Ipv6Addr::LOCALHOST, 0).into()] {
+            let socket = Socket::bind(any, true).unwrap();
+            let peer = std::net::UdpSocket::bind(any).unwrap();
+            peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            if any.is_ipv4() {
+                setsockopt(&peer, IpRecvTos, &true).unwrap();
+            } else {
+                setsockopt(&peer, Ipv6RecvTClass, &true).unwrap();
+            }
+            for local in [None, Some(any.ip())] {
+                let route = Route { remote: peer.local_addr().unwrap(), local };
+                let batch = Batch { route, ecn: Ecn::NotCapable, bytes: 200, datagram_bytes: 100 };
+                socket.writable().await.unwrap();
+                socket.try_send_with_class(&batch, 46 << 2 | 0b10, &[1; 200]).unwrap();
+                socket.try_send(&Batch { bytes: 100, ..batch }, &[2; 100]).unwrap();
+                let seen: Vec<i32> = (0..3)
+                    .map(|_| {
+                        let (mut bytes, mut space) = ([0; 300], nix::cmsg_space!(i32));
+                        let mut slices = [IoSliceMut::new(&mut bytes)];
+                        let flags = MsgFlags::empty();
+                        let received =
+                            recvmsg::<SockaddrStorage>(peer.as_raw_fd(), &mut slices, Some(&mut space), flags).unwrap();
+                        assert_eq!(received.bytes, 100);
+                        let class = received.cmsgs().unwrap().find_map(|it| match it {
+                            ControlMessageOwned::Ipv4Tos(class) => Some(i32::from(class)),
+                            ControlMessageOwned::Ipv6TClass(class) => Some(class),
+                            _ => None,
+                        });
+                        class.unwrap_or(0)
+                    })
+                    .collect();
+                assert_eq!(seen, [46 << 2 | 0b10, 46 << 2 | 0b10, 0], "{any} {local:?}");
             }
         }
     }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -24,7 +25,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Helper {
     socket: OwnedFd,
-    child: Child,
+    process: Arc<Process>,
+}
+
+/// The process, which ends when no socket is left.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A child that is not waited for stays as a zombie.
+        let _ = self.0.wait();
+    }
 }
 
 impl Helper {
@@ -38,12 +50,25 @@ impl Helper {
         // Ctrl-C in a terminal goes to the bundle, which then takes its routes away.
         command.stdin(Stdio::from(other)).stdout(Stdio::null()).process_group(0);
         let child = command.spawn().map_err(PrivilegedError::Start)?;
-        Ok(Helper { socket: own, child })
+        Ok(Helper { socket: own, process: Arc::new(Process(child)) })
+    }
+
+    /// The same process for another bundle: with a device of its own, it changes nothing of the others.
+    ///
+    /// # Errors
+    /// If the helper refuses it or has ended, or the system has no more descriptors.
+    pub fn another(&mut self) -> Result<Self, PrivilegedError> {
+        let (own, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(|error| PrivilegedError::Start(error.into()))?;
+        match self.ask_with(&Request::Share, Some(other.as_fd()))? {
+            (Reply::Done, _) => Ok(Helper { socket: own, process: self.process.clone() }),
+            (other, _) => Err(other.into_error()),
+        }
     }
 
     /// The number of its process.
     pub fn process(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 
     /// Another descriptor of its socket, which does not block and has nothing to read until the helper has ended.
@@ -128,8 +153,16 @@ impl Helper {
     }
 
     fn ask(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), PrivilegedError> {
+        self.ask_with(request, None)
+    }
+
+    fn ask_with(
+        &mut self,
+        request: &Request,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(Reply, Option<OwnedFd>), PrivilegedError> {
         let socket = self.socket.as_fd();
-        channel::send(socket, request, None).map_err(|_| PrivilegedError::Gone)?;
+        channel::send(socket, request, file).map_err(|_| PrivilegedError::Gone)?;
         wait(socket)?;
         channel::receive(socket).map_err(PrivilegedError::Silent)?.ok_or(PrivilegedError::Gone)
     }
@@ -137,9 +170,8 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // The end of the socket ends it; a child that is not waited for stays as a zombie.
+        // The end of its last socket ends the process.
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
-        let _ = self.child.wait();
     }
 }
 

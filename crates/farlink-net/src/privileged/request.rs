@@ -55,6 +55,8 @@ pub enum Request {
         /// In bytes.
         bytes: u16,
     },
+    /// Serve another bundle of the same process, whose socket comes with the request.
+    Share,
     /// Open a UDP socket that does not use the routes of the bundle, and pass it on.
     Bind {
         /// The interface that it is bound to.
@@ -80,6 +82,7 @@ impl Request {
     /// Why it is refused whatever the network is like; `None` if it is not.
     pub fn fault(&self) -> Option<String> {
         match self {
+            Request::Share => None,
             Request::Tun { mtu_bytes, .. } => mtu_fault(*mtu_bytes, SHORTEST_MTU),
             Request::Mtu { bytes } => mtu_fault(*bytes, LEAST_MTU),
             Request::Address { address, peer, .. } => {

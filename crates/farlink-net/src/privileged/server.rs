@@ -5,7 +5,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::{BindToDevice, Mark, RcvBufForce, SndBufForce};
+use nix::sys::socket::sockopt::{BindToDevice, Ipv6V6Only, Mark, RcvBufForce, SndBufForce};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 use tun_rs::DeviceBuilder;
@@ -40,6 +41,8 @@ impl Reply {
 /// More addresses of a device, and more routes through it, are refused.
 const MOST_ADDRESSES: usize = 16;
 const MOST_ROUTES: usize = 256;
+/// More bundles of one process are refused.
+const MOST_BUNDLES: usize = 256;
 /// What is asked of the kernel for datagrams that wait, in bytes: 4 MiB, as the sockets of sessions have.
 const BUFFER_BYTES: usize = 4 << 20;
 
@@ -52,22 +55,51 @@ pub fn serve() -> Result<(), PrivilegedError> {
     let socket = io::stdin().as_fd().try_clone_to_owned().map_err(PrivilegedError::Start)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(PrivilegedError::Start)?;
     let network = runtime.block_on(async { Network::open() }).map_err(PrivilegedError::Start)?;
-    let mut server = Server { network, tun: None, addresses: Vec::new(), routes: Vec::new() };
-    while let Some((request, _)) = channel::receive::<Request>(socket.as_fd()).map_err(PrivilegedError::Silent)? {
-        let (reply, file) = match runtime.block_on(server.answer(&request)) {
-            Ok(done) => done,
-            Err(why) => (Reply::Refused { why }, None),
+    let mut bundles = vec![Server::new(socket)];
+    while !bundles.is_empty() {
+        let at = next_asked(&bundles)?;
+        let asked = channel::receive::<Request>(bundles[at].socket.as_fd()).map_err(PrivilegedError::Silent)?;
+        let Some((request, file)) = asked else {
+            bundles.remove(at);
+            continue;
         };
-        if channel::send(socket.as_fd(), &reply, file.as_ref().map(AsFd::as_fd)).is_err() {
-            break;
+        let answer = match (request, file) {
+            (Request::Share, Some(socket)) if bundles.len() < MOST_BUNDLES => {
+                bundles.push(Server::new(socket));
+                Ok((Reply::Done, None))
+            }
+            (Request::Share, _) => Err(format!("there is no socket, or there are {MOST_BUNDLES} bundles; start fewer")),
+            (request, _) => {
+                let others_are_guarded = bundles.iter().enumerate().any(|(it, other)| it != at && other.is_guarded());
+                runtime.block_on(bundles[at].answer(&network, others_are_guarded, &request))
+            }
+        };
+        let (reply, file) = answer.unwrap_or_else(|why| (Reply::Refused { why }, None));
+        if channel::send(bundles[at].socket.as_fd(), &reply, file.as_ref().map(AsFd::as_fd)).is_err() {
+            bundles.remove(at);
         }
     }
     // The device went with the other end, and its routes with it; what guards them stays, or packets would leave outside it.
     Ok(())
 }
 
+/// Waits until a bundle asks for something, or has ended.
+fn next_asked(bundles: &[Server]) -> Result<usize, PrivilegedError> {
+    loop {
+        let mut all: Vec<PollFd<'_>> = bundles.iter().map(|it| PollFd::new(&it.socket, PollFlags::IN)).collect();
+        match poll(&mut all, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other.map_err(|error| PrivilegedError::Silent(error.into()))?,
+        };
+        if let Some(at) = all.iter().position(|it| !it.revents().is_empty()) {
+            return Ok(at);
+        }
+    }
+}
+
+/// What is done for one bundle.
 struct Server {
-    network: Network,
+    socket: OwnedFd,
     tun: Option<Tun>,
     addresses: Vec<ipnet::IpNet>,
     routes: Vec<ipnet::IpNet>,
@@ -80,33 +112,55 @@ struct Tun {
 }
 
 impl Server {
-    async fn answer(&mut self, request: &Request) -> Result<(Reply, Option<OwnedFd>), String> {
+    fn new(socket: OwnedFd) -> Self {
+        Server { socket, tun: None, addresses: Vec::new(), routes: Vec::new() }
+    }
+
+    /// Whether it has routes that are guarded: the table of them is one for all bundles.
+    fn is_guarded(&self) -> bool {
+        !self.routes.is_empty() && self.tun.as_ref().is_some_and(|tun| !tun.fallback)
+    }
+
+    async fn answer(
+        &mut self,
+        network: &Network,
+        others_are_guarded: bool,
+        request: &Request,
+    ) -> Result<(Reply, Option<OwnedFd>), String> {
         if let Some(fault) = request.fault() {
             return Err(fault);
         }
         match request {
-            Request::Tun { name, mtu_bytes, fallback } => return self.make(name.as_ref(), *mtu_bytes, *fallback).await,
+            Request::Tun { name, mtu_bytes, fallback } => {
+                let made = self.make(network, name.as_ref(), *mtu_bytes, *fallback).await?;
+                if *fallback && !others_are_guarded {
+                    // What an earlier bundle without `fallback` left when it was killed.
+                    network.remove_guards().await?;
+                }
+                return Ok(made);
+            }
+            Request::Share => return Err("a socket comes with it; give one".to_owned()),
             Request::Bind { device, address, port } => {
                 return Ok((Reply::Done, Some(self.bind(device.as_ref(), SocketAddr::new(*address, *port))?.into())));
             }
             Request::Address { change, address, peer } => {
                 let tun = self.tun.as_ref().ok_or(NO_DEVICE)?;
                 let place = place_of(&self.addresses, address, *change, MOST_ADDRESSES)?;
-                self.network.address(tun.index, *change, *address, *peer).await?;
+                network.address(tun.index, *change, *address, *peer).await?;
                 note(&mut self.addresses, place, *address);
             }
             Request::Route { change, to } => {
                 let tun = self.tun.as_ref().ok_or(NO_DEVICE)?;
                 let place = place_of(&self.routes, to, *change, MOST_ROUTES)?;
-                self.network.route(tun.index, *change, *to, tun.fallback).await?;
+                network.route(tun.index, *change, *to, tun.fallback).await?;
                 note(&mut self.routes, place, *to);
-                if self.routes.is_empty() && !tun.fallback {
-                    self.network.remove_guards().await?;
+                if self.routes.is_empty() && !tun.fallback && !others_are_guarded {
+                    network.remove_guards().await?;
                 }
             }
             Request::Mtu { bytes } => {
                 let tun = self.tun.as_ref().ok_or(NO_DEVICE)?;
-                self.network.set_up(tun.index, *bytes).await?;
+                network.set_up(tun.index, *bytes).await?;
             }
         }
         Ok((Reply::Done, None))
@@ -114,6 +168,7 @@ impl Server {
 
     async fn make(
         &mut self,
+        network: &Network,
         name: Option<&DeviceName>,
         mtu_bytes: u16,
         fallback: bool,
@@ -136,11 +191,7 @@ impl Server {
             format!("{wanted} cannot be made: {error}; {}", remedy_of_tun(&error))
         })?;
         let name: DeviceName = name.parse()?;
-        if fallback {
-            // What an earlier bundle without `fallback` left when it was killed.
-            self.network.remove_guards().await?;
-        }
-        self.network.set_up(index, mtu_bytes).await?;
+        network.set_up(index, mtu_bytes).await?;
         self.tun = Some(Tun { index, name: name.clone(), fallback });
         Ok((Reply::Tun { name }, Some(file)))
     }
@@ -172,7 +223,12 @@ impl Server {
             .and_then(|()| setsockopt(&socket, SndBufForce, &BUFFER_BYTES));
         let bound = match address {
             SocketAddr::V4(v4) => rustix::net::bind(&socket, &v4),
-            SocketAddr::V6(v6) => rustix::net::bind(&socket, &v6),
+            SocketAddr::V6(v6) => {
+                // IPv4 has sockets of its own.
+                setsockopt(&socket, Ipv6V6Only, &true)
+                    .map_err(|error| failed("cannot be kept to IPv6", error.into()))?;
+                rustix::net::bind(&socket, &v6)
+            }
         };
         bound.map_err(|error| failed("cannot be bound", error.into()))?;
         Ok(UdpSocket::from(socket))

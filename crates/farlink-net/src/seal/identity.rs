@@ -119,6 +119,11 @@ impl PresharedKey {
     pub(crate) fn as_bytes(&self) -> &[u8; KEY_BYTES] {
         &self.0
     }
+
+    /// Whether both are the same key.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
+    }
 }
 
 impl fmt::Debug for PresharedKey {

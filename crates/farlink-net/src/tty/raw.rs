@@ -88,7 +88,7 @@ pub(super) struct Raw {
 }
 
 /// A line.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
     /// What it is called; its number in the file if it has no name.

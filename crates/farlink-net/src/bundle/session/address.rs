@@ -152,6 +152,11 @@ impl Address {
         self.proven
     }
 
+    /// Where packets go at present, proven or not.
+    pub(super) fn present(&self) -> Option<Place> {
+        self.proven.or(self.candidate.as_ref().map(|it| it.place))
+    }
+
     /// Whether something can be sent there.
     pub(super) fn is_known(&self) -> bool {
         self.proven.is_some() || self.candidate.is_some()

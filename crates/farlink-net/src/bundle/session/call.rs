@@ -10,7 +10,7 @@ use crate::seal::versions::{VersionMac, proof_of};
 use crate::seal::{Secret, random};
 
 use super::keys::Keys;
-use super::{Event, Fault, Session, packet};
+use super::{Event, Fault, MOST_PATHS, Session, packet};
 
 /// An initiation that waits for its answer.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Session {
         let (sent, is_renewal, content) = (call.sent, call.is_renewal, call.content.clone());
         let is_early = sent <= ON_GOOD_PATHS;
         let is_only_last = self.paths.iter().all(|path| path.is_last_resort || !path.is_there);
-        for path in 0..self.config.paths {
+        for path in 0..MOST_PATHS as u8 {
             let own = &self.paths[usize::from(path)];
             let is_last_one = is_renewal && self.paths[usize::from(self.last_path)].is_there;
             let is_spared =

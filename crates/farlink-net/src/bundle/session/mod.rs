@@ -47,8 +47,8 @@ pub struct SessionConfig {
     pub shared: PresharedKey,
     /// Whether this end begins. The other one answers, at addresses that it learns.
     pub calls: bool,
-    /// How many paths there are, up to [`MOST_PATHS`].
-    pub paths: u8,
+    /// Which paths there are, bit by bit.
+    pub paths: u16,
     /// A key that has sealed more than a megabyte lives for so long. `[J6]`
     pub key_life: Time,
 }
@@ -159,6 +159,8 @@ const MOST_AGREEMENTS: u32 = 20;
 /// Datagrams that wait to be sent.
 const MOST_QUEUED: usize = 64;
 const MOST_EVENTS: usize = 256;
+/// Longest packet of a path of which nothing is known, headers of IP included, in bytes.
+const USUAL_LONGEST: u16 = 1500;
 
 /// The state.
 pub struct Session {
@@ -191,13 +193,39 @@ pub struct Session {
     counts: Counts,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Path {
     address: Address,
     /// Of a caller: whether there is a way to the peer at present.
     is_there: bool,
     is_last_resort: bool,
     size: PathSize,
+    /// Longest packet, headers of IP included, in bytes.
+    longest_bytes: u16,
+}
+
+impl Default for Path {
+    fn default() -> Self {
+        Path {
+            address: Address::default(),
+            is_there: false,
+            is_last_resort: false,
+            size: PathSize::default(),
+            longest_bytes: USUAL_LONGEST,
+        }
+    }
+}
+
+impl Path {
+    /// The peer answers over the other family of addresses, whose headers have another length. `[J13]`
+    fn follow_family(&mut self) -> bool {
+        let Some(is_ipv4) = self.address.present().map(|place| place.remote.is_ipv4()) else { return false };
+        let has_changed = is_ipv4 != self.size.is_ipv4();
+        if has_changed {
+            self.size = PathSize::new(self.longest_bytes, is_ipv4);
+        }
+        has_changed
+    }
 }
 
 impl std::fmt::Debug for Session {
@@ -208,11 +236,7 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// A session that is not open yet. `unix_us` is the wall clock, microseconds since 1970; only counters of handshakes come from it.
-    ///
-    /// # Panics
-    /// If there are more than [`MOST_PATHS`] paths.
     pub fn new(config: SessionConfig, store: Box<dyn CounterStore>, unix_us: fn() -> u64) -> Self {
-        assert!(usize::from(config.paths) <= MOST_PATHS, "{} paths", config.paths);
         Session {
             own_code: HelloMac::to(&config.key.public()),
             reset: ResetSecret::of(&config.key),
@@ -224,7 +248,7 @@ impl Session {
             current: None,
             pending: None,
             previous: None,
-            paths: (0..config.paths).map(|_| Path::default()).collect(),
+            paths: (0..MOST_PATHS).map(|_| Path::default()).collect(),
             last_path: 0,
             waiting_since: None,
             is_closed: false,
@@ -247,13 +271,24 @@ impl Session {
             return;
         };
         own.address = Address::fixed(now, at.place);
-        own.is_last_resort = at.is_last_resort;
+        (own.is_last_resort, own.longest_bytes) = (at.is_last_resort, at.longest_bytes);
         own.size = PathSize::new(at.longest_bytes, at.place.remote.is_ipv4());
         self.events.push_back(Event::Longest { path, bytes: own.size.content_bytes(), has_shrunk: false });
         match &mut self.call {
             Some(call) => call.due = now,
             None if self.current.is_none() => self.begin(now, false),
             None => {}
+        }
+    }
+
+    /// Which paths there are from now on, bit by bit. Where the peer was on one that is no longer there is forgotten; keys and packet
+    /// numbers stay, so that a path may come back. `[J15]`
+    pub fn set_paths(&mut self, paths: u16) {
+        self.config.paths = paths;
+        for (number, own) in (0..).zip(&mut self.paths) {
+            if paths >> number & 1 == 0 {
+                *own = Path::default();
+            }
         }
     }
 
@@ -264,10 +299,12 @@ impl Session {
         }
     }
 
-    /// Longest packets of a path of an answering end, headers of IP included, in bytes.
+    /// Longest packets of a path of an answering end, headers of IP included, in bytes, and the family of the peer's address until that is
+    /// known.
     pub fn set_longest(&mut self, path: u8, longest_bytes: u16, is_ipv4: bool) {
         if let Some(own) = self.paths.get_mut(usize::from(path)) {
-            own.size = PathSize::new(longest_bytes, is_ipv4);
+            let is_ipv4 = own.address.present().map_or(is_ipv4, |place| place.remote.is_ipv4());
+            (own.size, own.longest_bytes) = (PathSize::new(longest_bytes, is_ipv4), longest_bytes);
             self.note(Event::Longest { path, bytes: self.content_bytes(path), has_shrunk: false });
         }
     }
@@ -275,6 +312,12 @@ impl Session {
     /// How many bytes a packet of the bundle may have on this path.
     pub fn content_bytes(&self, path: u8) -> u32 {
         self.paths.get(usize::from(path)).map_or(0, |path| path.size.content_bytes())
+    }
+
+    /// Length of the headers of IP and UDP and of the seal around a packet of the bundle on this path, in bytes.
+    pub fn overhead_bytes(&self, path: u8) -> u32 {
+        let header = self.paths.get(usize::from(path)).map_or(0, |path| path.size.header_bytes());
+        u32::from(header) + SEAL_BYTES as u32
     }
 
     /// What the bundle knows of a path, from which black holes are told: whether packets were lost since the last call, and how long an
@@ -390,7 +433,7 @@ impl Session {
         if self.current.is_none() {
             return;
         }
-        for path in 0..self.config.paths {
+        for path in 0..MOST_PATHS as u8 {
             let own = &mut self.paths[usize::from(path)];
             let bytes = SEAL_BYTES + 9;
             if let Some((to, challenge)) = own.address.challenge(now, bytes) {
@@ -466,12 +509,16 @@ impl Session {
             let keys = self.pending.take();
             self.install(now, keys);
         }
-        let Some(own) = self.paths.get_mut(usize::from(path)) else {
+        let is_configured = self.config.paths >> path & 1 == 1;
+        let Some(own) = self.paths.get_mut(usize::from(path)).filter(|_| is_configured) else {
             self.note(Event::Fault(Fault::UnknownPath(path)));
             return None;
         };
         // What the keys before the present ones sealed says nothing of where the peer is now.
         own.address.on_opened(now, from, datagram.len(), is_newest && which != 2);
+        if own.follow_family() {
+            self.note(Event::Longest { path, bytes: self.content_bytes(path), has_shrunk: false });
+        }
         self.last_path = path;
         self.waiting_since = None;
         Some(())
@@ -497,7 +544,11 @@ impl Session {
             Message::Answer(bytes) => {
                 if own.address.on_answer(&bytes) {
                     let place = own.address.proven().unwrap_or(from);
+                    let has_other_headers = own.follow_family();
                     self.note(Event::Proven { path, place });
+                    if has_other_headers {
+                        self.note(Event::Longest { path, bytes: self.content_bytes(path), has_shrunk: false });
+                    }
                 }
             }
             Message::Probe(number) => {

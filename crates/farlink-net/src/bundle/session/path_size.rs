@@ -7,6 +7,8 @@ use crate::mux::{PathMtu, PathProbe};
 use super::packet::SEAL_BYTES;
 
 const UDP_BYTES: u16 = 8;
+const IPV4_BYTES: u16 = 20;
+const IPV6_BYTES: u16 = 40;
 /// A path that carries pieces of this length would carry longer ones if it could: they are searched. Lines so slow that packets are cut shorter
 /// do not pay for the search.
 const LONG_BYTES: usize = 512;
@@ -30,13 +32,23 @@ impl Default for PathSize {
 
 impl PathSize {
     pub(super) fn new(longest_bytes: u16, is_ipv4: bool) -> Self {
-        let ip_bytes = if is_ipv4 { 20 } else { 40 };
+        let ip_bytes = if is_ipv4 { IPV4_BYTES } else { IPV6_BYTES };
         PathSize {
             mtu: PathMtu::new(longest_bytes),
             header_bytes: ip_bytes + UDP_BYTES,
             is_suspected: false,
             timeout: Time::from_secs(1),
         }
+    }
+
+    /// Whether headers are those of IPv4.
+    pub(super) fn is_ipv4(&self) -> bool {
+        self.header_bytes == IPV4_BYTES + UDP_BYTES
+    }
+
+    /// Length of the headers of IP and UDP.
+    pub(super) fn header_bytes(&self) -> u16 {
+        self.header_bytes
     }
 
     /// Longest content of a sealed datagram, in bytes.

@@ -57,6 +57,7 @@ fn seen(path: usize) -> SocketAddr {
 }
 
 fn config(own: &StaticKey, peer: PublicKey, calls: bool, paths: u8) -> SessionConfig {
+    let paths = ((1_u32 << paths) - 1) as u16;
     SessionConfig { key: own.clone(), peer, shared: PresharedKey::default(), calls, paths, key_life: LIFE }
 }
 
@@ -251,6 +252,47 @@ fn a_copied_datagram_gets_three_times_its_length_at_most() {
     assert!(to_stranger > 0 && to_stranger <= 3 * bytes.len(), "{to_stranger} of {}", bytes.len());
     assert_eq!(world.ends[1].place(0).unwrap().remote, seen(0), "the path has not moved");
     assert!(world.exchange(0));
+}
+
+/// A path of an interface that loses IPv4 and has IPv6 then: the same path, with longer headers.
+#[test]
+fn a_path_that_changes_its_family_has_other_headers_at_both_ends() {
+    let mut world = World::new(2, 1);
+    world.wait(Time::from_secs(1));
+    let v4 = 1500 - 28 - SEAL_BYTES as u32;
+    assert!(world.send(0, 0, &[1; 600]) && world.send(1, 0, &[1; 600]));
+    world.wait(Time::from_secs(2));
+    assert_eq!([0, 1].map(|end| world.ends[end].content_bytes(0)), [v4; 2]);
+    assert_eq!(world.ends[1].overhead_bytes(0), 28 + 25);
+    world.wires[0].seen_from = "[2001:db8::7]:1000".parse().unwrap();
+    let place = Place { socket: 0, remote: "[2001:db8::1]:47471".parse().unwrap(), local: None };
+    world.ends[0].set_path(world.now, 0, Some(PathPlace { place, longest_bytes: 1500, is_last_resort: false }));
+    world.wait(MS.times(100));
+    assert_eq!(world.ends[1].place(0).unwrap().remote, world.wires[0].seen_from, "it has moved");
+    assert_eq!([0, 1].map(|end| world.ends[end].overhead_bytes(0)), [48 + 25; 2]);
+    assert_eq!(world.ends[1].overhead_bytes(1), 28 + 25);
+    assert!(world.send(0, 0, &[1; 600]) && world.send(1, 0, &[1; 600]));
+    world.wait(Time::from_secs(2));
+    assert_eq!([0, 1].map(|end| world.ends[end].content_bytes(0)), [v4 - 20; 2], "searched anew");
+    assert!(world.exchange(0) && world.exchange(1));
+}
+
+#[test]
+fn a_path_may_be_taken_away_and_come_back_under_the_same_keys() {
+    let mut world = World::new(2, 1);
+    world.wait(Time::from_secs(1));
+    for end in 0..2 {
+        world.ends[end].set_paths(0b01);
+    }
+    assert!(!world.send(0, 1, b"no way") && world.exchange(0));
+    for end in 0..2 {
+        world.ends[end].set_paths(0b111);
+    }
+    world.plug(1, false);
+    world.wait(MS.times(100));
+    assert!(world.exchange(1));
+    let opened = world.events[0].iter().filter(|it| matches!(it, Event::Opened { .. })).count();
+    assert_eq!((opened, world.ends[1].counts().repeated), (1, 0));
 }
 
 #[test]
