@@ -158,7 +158,8 @@ docs: test-tools
 # The versions that stand in the file are kept where they still fit, unless UPGRADE=1.
 lock: $(STAMPS)/venv
 	@$(PIP_INSTALL) 'uv>=0.5,<1'
-	@printf '%s\n' 'maturin>=1.8,<2' 'uv>=0.5,<1' 'zfec>=1.6,<2' 'mkdocs-material>=9.5,<10' | $(BIN)/uv pip compile --quiet --universal \
+	@printf '%s\n' 'maturin>=1.8,<2' 'uv>=0.5,<1' 'zfec>=1.6,<2' 'mkdocs-material>=9.5,<10' \
+		'zensical>=0.0.73,<0.2' 'griffe>=1.7,<3' | $(BIN)/uv pip compile --quiet --universal \
 		--python-version 3.11 --all-extras $(if $(UPGRADE),--upgrade) --no-annotate --custom-compile-command 'make lock' \
 		--output-file $(LOCK) pyproject.toml - > /dev/null
 
@@ -195,5 +196,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
-	@$(PIP_INSTALL) "$(WHEEL)[all,rain,dask,test,site]"
+	@$(PIP_INSTALL) --no-compile "$(WHEEL)[all,rain,dask,test]" # Python compiles what it imports
 	@touch $@ $(STAMPS)/run

@@ -107,7 +107,7 @@ def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
 
 
 def test_interrupt_keeps_the_finished_items(started, tmp_path):
-    items = ["--item", "equation-1", "--item", "figure-2", "--runs", "3000", "--json", "out.json"]
+    items = ["--item", "equation-1", "--item", "figure-2", "--runs", "400", "--json", "out.json"]
     process = started("papers", "brodbekier", *items)
     assert process.stdout is not None
     heard = process.stdout.readline()

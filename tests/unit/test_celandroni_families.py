@@ -8,16 +8,19 @@ import pytest
 
 pytest.importorskip("pydantic")
 
+from farlink.papers.celandroni import setting
 from farlink.papers.celandroni.figure_4 import figure_4
 from farlink.papers.celandroni.section_4 import section_4
-from farlink.papers.celandroni.setting import modem
 from farlink.papers.check import Verdict
 from farlink.papers.item import Workbench
 
-FAMILIES = [name for name, family in modem().code.items() if family.kind != "uncoded"]
+FAMILIES = [name for name, family in setting.modem().code.items() if family.kind != "uncoded"]
 
 
-def test_figure_4_has_every_family():
+# Each C/N0 has decoders of its own to simulate: `make papers` and the nightly tests have all thirteen.
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.nightly)])
+def test_figure_4_has_every_family(monkeypatch, step):
+    monkeypatch.setattr(setting.all_points, "__defaults__", (setting.CN0[::step],))
     checks, drawings = figure_4(Workbench())
     many, every = checks[:2]
 
@@ -27,7 +30,9 @@ def test_figure_4_has_every_family():
         assert f" with {name}" in every.note
     assert [drawing.name for drawing in drawings] == ["figure-4", "figure-4-concatenated"]
     # With concatenated codes the paper's difference is not found.
-    assert (many.verdict, every.verdict) == (Verdict.DIFFERS, Verdict.DIFFERS)
+    assert every.verdict is Verdict.DIFFERS
+    if step == 1:  # a share of all C/N0
+        assert many.verdict is Verdict.DIFFERS
     assert 1.0 < every.value.mean < 1.1
 
 

@@ -92,7 +92,7 @@ def test_a_family_fed_with_its_own_points_is_reproduced(name, access):
     for setting, twin in zip(own.settings(), copy.settings(), strict=True):
         assert twin.code_name == f"measured {setting.code_name}"
         assert twin.bits_per_symbol == pytest.approx(setting.bits_per_symbol, rel=1e-12)
-        for cn0 in np.arange(58.0, 73.5, 0.1):
+        for cn0 in np.arange(58.0, 73.5, 0.25):  # the points and half-way between them
             for share in (1.0,) if access == "tdma" else (1.0, 0.25):
                 found, again = (point(one, which, float(cn0), share=share) for one, which in ((own, setting), (copy, twin)))
                 if again is None or found.ber < 1e-9 or cn0 > copy.known_to_dbhz(twin, share=share):
@@ -102,7 +102,7 @@ def test_a_family_fed_with_its_own_points_is_reproduced(name, access):
                 assert abs(math.log(again.loss / found.loss)) <= (1e-6 if on_point else math.log(most_loss))
                 assert again.information_bps == pytest.approx(found.information_bps, rel=1e-12)
                 compared += 1
-    assert compared > 150
+    assert compared > 100
 
 
 def test_without_measured_losses_errors_count_as_independent():
