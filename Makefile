@@ -19,6 +19,7 @@
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
+# make lock     choose the versions of the Python tools anew, in constraints.txt (UPGRADE=1: the newest ones)
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
 
@@ -34,8 +35,11 @@ SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.py
 	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Of the versions that the checks passed with; users of a wheel are not bound by it.
+LOCK := constraints.txt
+PIP_INSTALL := $(PIP) install --constraint $(LOCK)
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs lock fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -62,7 +66,7 @@ bench: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev /usr/include/fec.h=libfec-dev \
 		/usr/include/isa-l.h=libisal-dev /usr/include/volk/volk.h=libvolk2-dev \
 		/usr/include/osmocom/core/conv.h=libosmocore-dev /usr/include/cm256cc=libcm256cc-dev ip=iproute2
-	@$(PIP) install 'zfec>=1.6,<2' || echo "note: zfec is left out"
+	@$(PIP_INSTALL) 'zfec>=1.6,<2' || echo "note: zfec is left out"
 	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
 	@$(BIN)/python benches/fading.py
@@ -155,6 +159,14 @@ nightly: test-tools
 docs: test-tools
 	@$(BIN)/python docs/generate.py
 
+# The versions that stand in the file are kept where they still fit, unless UPGRADE=1.
+lock: $(STAMPS)/venv
+	@$(PIP_INSTALL) 'uv>=0.5,<1'
+	@printf '%s\n' 'maturin>=1.8,<2' 'uv>=0.5,<1' 'zfec>=1.6,<2' 'mkdocs-material>=9.5,<10' \
+		'zensical>=0.0.73,<0.2' 'griffe>=1.7,<3' | $(BIN)/uv pip compile --quiet --universal \
+		--python-version 3.11 --all-extras $(if $(UPGRADE),--upgrade) --no-annotate --custom-compile-command 'make lock' \
+		--output-file $(LOCK) pyproject.toml - > /dev/null
+
 fmt: test-tools
 	@git ls-files '*.rs' | xargs -r rustfmt --edition 2024
 	@$(BIN)/ruff check --quiet --fix --exit-zero .
@@ -172,7 +184,7 @@ $(STAMPS)/venv:
 		{ echo "error: farlink needs Python 3.11 or later"; echo "hint: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@echo "Creating .venv"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) install 'maturin>=1.8,<2'
+	@$(PIP_INSTALL) 'maturin>=1.8,<2'
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/wheel-$(PROFILE).built: $(SOURCES) | $(STAMPS)/venv
@@ -183,10 +195,10 @@ $(STAMPS)/wheel-$(PROFILE).built: $(SOURCES) | $(STAMPS)/venv
 	@$(PIP) install --no-deps --force-reinstall "$(WHEEL)"
 	@touch $@
 
-$(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built
-	@$(PIP) install "$(WHEEL)[plot,parquet,optics]"
+$(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
+	@$(PIP_INSTALL) "$(WHEEL)[plot,parquet,optics]"
 	@touch $@
 
-$(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built
-	@$(PIP) install --no-compile "$(WHEEL)[all,rain,dask,test]" # Python compiles what it imports
+$(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
+	@$(PIP_INSTALL) --no-compile "$(WHEEL)[all,rain,dask,test]" # Python compiles what it imports
 	@touch $@ $(STAMPS)/run

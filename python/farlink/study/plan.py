@@ -87,7 +87,7 @@ class Plan:
             return self._named(self.points.given(point))
 
     def check(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Check every point, before anything runs; about 60 us each.
+        """Check every point, before anything runs, and keep their digests.
 
         Raises
         ------
@@ -95,16 +95,17 @@ class Plan:
             The first refusal.
         """
         every = max(1, len(self) // 200)
-        digests = {engine: bytearray() for engine in self.engines}
-        for point in range(len(self)):
-            for kind in {engine == "fluid": engine for engine in self.engines}.values():
-                digest = self._digest(kind, point)
-                for engine in self.engines:
-                    if (engine == "fluid") == (kind == "fluid"):
-                        digests[engine] += digest
-            if progress is not None and point % every == 0:
-                progress(point, len(self))
-        self._digests.update(digests)
+        # The fluid engine has digests of its own; the others share theirs.
+        of_kind = {engine == "fluid": bytearray() for engine in self.engines}
+        kinds = [(_left_out("fluid" if fluid else ""), digests) for fluid, digests in of_kind.items()]
+        for first in range(0, len(self), every):
+            with core_errors(self.scenario.in_its_words):
+                for point in range(first, min(first + every, len(self))):
+                    for left_out, digests in kinds:
+                        digests += self._digest(left_out, point)
+            if progress is not None:
+                progress(first, len(self))
+        self._digests.update({engine: of_kind[engine == "fluid"] for engine in self.engines})
 
     def runs(self, engine: str, point: int) -> range | None:
         """The runs that the study asks for at a point; None if a rule of precision decides."""
@@ -126,7 +127,11 @@ class Plan:
         """The key of a unit."""
         known = self._digests.get(engine)
         start = point * _DIGEST_BYTES
-        digest = self._digest(engine, point) if known is None else bytes(known[start : start + _DIGEST_BYTES])
+        if known is None:
+            with core_errors(self.scenario.in_its_words):
+                digest = self._digest(_left_out(engine), point)
+        else:
+            digest = bytes(known[start : start + _DIGEST_BYTES])
         text = f"{build_name()} {engine} {digest.hex()} {first_run} {runs}"
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -180,16 +185,23 @@ class Plan:
             data = json.loads(self.points.normalised(point, []))
         return None if data.get(_PRECISION) is not None else range(int(data["runs"]))
 
-    def _digest(self, engine: str, point: int) -> bytes:
-        without = [*_IDLE] if engine == "fluid" else [*_IDLE, _PRECISION]
-        with core_errors(self.scenario.in_its_words):
-            text = self._named(self.points.normalised(point, without))
+    def _digest(self, left_out: list[str], point: int) -> bytes:
+        """SHA-256 over the scenario at a point and the files that it names: over what it says, not how the grid says it."""
+        text = self.points.normalised(point, left_out)
+        if not self.files:
+            return hashlib.sha256(text.encode()).digest()
+        text = self._named(text)
         named = {name: digest for name, digest in self.files.items() if json.dumps(name, ensure_ascii=False) in text}
-        return hashlib.sha256(json.dumps([text, named], sort_keys=True).encode()).digest()
+        return hashlib.sha256(f"{text}{json.dumps(named, sort_keys=True) if named else ''}".encode()).digest()
 
     def _named(self, text: str) -> str:
         """A text of the extension with the names of files as in the scenario, not those in the cache."""
         return self.scenario.in_its_words(text) if self.files else text
+
+
+def _left_out(engine: str) -> list[str]:
+    """Keys at the top of a scenario that an engine's rows do not depend on."""
+    return [*_IDLE] if engine == "fluid" else [*_IDLE, _PRECISION]
 
 
 def files_of(scenario: Scenario) -> dict[str, str]:

@@ -72,7 +72,7 @@ pub fn expand_some(scenario: &Value, numbers: &[usize]) -> Result<Expanded, Conf
 pub struct Points {
     /// The scenario without its grid.
     base: Map<String, Value>,
-    axes: Vec<Axis>,
+    pub(super) axes: Vec<Axis>,
     grid: Grid,
     grid_zip: Vec<Grid>,
     count: usize,
@@ -160,7 +160,7 @@ impl Points {
     }
 
     /// The position of a point on each axis; the last axis varies fastest.
-    fn index(&self, number: usize) -> Result<Vec<usize>, ConfigError> {
+    pub(super) fn index(&self, number: usize) -> Result<Vec<usize>, ConfigError> {
         if number >= self.count {
             let remedy = format!("give numbers from 0 to {}", self.count - 1);
             return Err(ConfigError::new("points", format_args!("there is no point {number}"), remedy));
@@ -184,12 +184,12 @@ impl Point {
 }
 
 /// One dimension of the grid: settings that vary together.
-struct Axis {
-    values: IndexMap<String, Vec<Value>>,
+pub(super) struct Axis {
+    pub(super) values: IndexMap<String, Vec<Value>>,
     length: usize,
 }
 
-struct Setting<'a> {
+pub(super) struct Setting<'a> {
     path: &'a str,
     value: &'a Value,
 }
@@ -200,7 +200,7 @@ impl Axis {
     }
 }
 
-fn settings_at<'a>(axes: &'a [Axis], index: &[usize]) -> Vec<Setting<'a>> {
+pub(super) fn settings_at<'a>(axes: &'a [Axis], index: &[usize]) -> Vec<Setting<'a>> {
     axes.iter().zip(index).flat_map(|(axis, &at)| axis.settings(at)).collect()
 }
 
@@ -268,12 +268,12 @@ fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenari
     Ok((scenario, table))
 }
 
-fn check_point(scenario: &Scenario, given: &Value) -> Result<(), ConfigError> {
+pub(super) fn check_point(scenario: &Scenario, given: &Value) -> Result<(), ConfigError> {
     check::check(scenario).and_then(|()| idle::check(scenario, given))
 }
 
 /// Writes one value, and adds the paths of tables that did not exist before to `created`.
-fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Result<(), ConfigError> {
+pub(super) fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Result<(), ConfigError> {
     let names: Vec<&str> = setting.path.split('.').collect();
     if names.iter().any(|name| name.is_empty()) {
         let what = format!("{:?} is not a dotted path", setting.path);
