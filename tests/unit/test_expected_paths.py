@@ -113,6 +113,24 @@ def test_a_path_that_is_down_at_the_end_stays_so(tmp_path):
     assert span == (START, START)
 
 
+def test_of_several_peers_that_of_the_configuration_counts(tmp_path):
+    journal, metrics = tmp_path / "log", tmp_path / "metrics"
+    journal.write_text(
+        f"{START} shore farlink[7]: north: down: lte: x\n{START + 1} shore farlink[7]: south: down: lte: x\n"
+        f"{START + 3} shore farlink[7]: north: up: lte: x\n"
+    )
+    samples = "".join(
+        f'farlink_bundle_path_up{{peer="{peer}",path="lte"}} {value}\n' for peer, value in (("north", 1), ("south", 0))
+    )
+    metrics.write_text(f"# at {START}\n{samples}")
+
+    downs, _ = read_journal(journal, peer="north")
+    assert downs == {"lte": [Down(START, START + 3, "nobody")]}
+    assert read_metrics(metrics, peer="north") == {"lte": [Sample(START, {"up": 1.0})]}
+    with pytest.raises(JournalError, match="no line tells"):
+        read_journal(journal, peer="west")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use farlink_core::ConfigError;
 use farlink_core::scenario::{self, PointTexts, from_json};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -20,7 +19,7 @@ pub(crate) struct Points {
 impl Points {
     #[new]
     fn new(py: Python<'_>, scenario_json: &str) -> Result<Self, BoundaryError> {
-        let points = py.detach(|| Ok::<_, ConfigError>(scenario::Points::new(&from_json(scenario_json)?)?))?;
+        let points = py.detach(|| scenario::Points::new(&from_json(scenario_json)?))?;
         Ok(Points { points, texts: Mutex::default() })
     }
 

@@ -83,7 +83,8 @@ def expected_paths(
     Parameters
     ----------
     config
-        The configuration of either end, a TOML file. Keys, addresses and interfaces are not read.
+        The configuration of either end, a TOML file. Keys, addresses and interfaces are not read. Of logs that tell of several
+        peers, what is of its `peer` counts.
     journal, metrics
         As `read_journal` and `read_metrics` take them; both count from the first time in any log.
     calls
@@ -104,11 +105,12 @@ def expected_paths(
     tables = _config(config)
     names = [path["name"] for path in tables["path"]]
     logs = {name: PathLog() for name in names}
-    downs, times = read_journal(journal) if journal else ({}, None)
+    peer = tables.get("peer")
+    downs, times = read_journal(journal, peer=peer) if journal else ({}, None)
     for name, found in downs.items():
         _known(journal, name, names)
         logs[name].downs = found
-    for name, samples in (read_metrics(metrics) if metrics else {}).items():
+    for name, samples in (read_metrics(metrics, peer=peer) if metrics else {}).items():
         _known(metrics, name, names)
         logs[name].samples = samples
     for name, spans in (calls or {}).items():

@@ -14,11 +14,16 @@ from farlink.untrusted import read_file
 
 NoticedBy = Literal["near", "far", "nobody"]
 
-_EVENT = re.compile(r"^(?P<time>\d{9,11}(?:\.\d+)?) .*?: (?P<kind>up|down|left-out): (?P<path>[\w.-]+): (?P<text>.*)$")
+# With several peers, events begin with the peer's name and samples have a label `peer`.
+_EVENT = re.compile(
+    r"^(?P<time>\d{9,11}(?:\.\d+)?) .*?: (?:(?P<peer>[\w.-]+): )?(?P<kind>up|down|left-out): (?P<path>[\w.-]+): (?P<text>.*)$"
+)
 # Who was told that a path is down, by the words of the event.
 _NOTICED: tuple[tuple[str, NoticedBy], ...] = (("there is no way", "near"), ("the other end does not use", "far"))
 _AT = re.compile(r"^# at (?P<time>\d{9,11}(?:\.\d+)?)\s*$")
-_SAMPLE = re.compile(r'^farlink_bundle_path_(?P<name>\w+)\{path="(?P<path>[^"]*)"\} (?P<value>\S+)$')
+_SAMPLE = re.compile(
+    r'^farlink_bundle_path_(?P<name>\w+)\{(?:peer="(?P<peer>[^"]*)",)?path="(?P<path>[^"]*)"\} (?P<value>\S+)$'
+)
 # A path carries what it can if it is so much in use, or packets wait in it.
 _IN_USE, _WAITS_S = 0.5, 0.002
 
@@ -95,13 +100,15 @@ class PathLog:
         return max((sample.values.get("queue_seconds", 0.0) for sample in self.samples), default=0.0)
 
 
-def read_journal(path: Path) -> tuple[dict[str, list[Down]], tuple[float, float] | None]:
+def read_journal(path: Path, *, peer: str | None = None) -> tuple[dict[str, list[Down]], tuple[float, float] | None]:
     """When paths were down, by `journalctl -o short-unix -u farlink-bundle@NAME`, and the first and last time in the log.
 
     Parameters
     ----------
     path
         The text of the journal.
+    peer
+        Whose paths are meant where the journal tells of several peers; all of them unless given.
 
     Raises
     ------
@@ -117,7 +124,7 @@ def read_journal(path: Path) -> tuple[dict[str, list[Down]], tuple[float, float]
     first_s = last_s = math.nan
     for line in _lines(path):
         event = _EVENT.match(line)
-        if event is None:
+        if event is None or not _is_of(peer, event["peer"]):
             continue
         at_s, name = float(event["time"]), event["path"]
         if at_s < last_s:
@@ -139,13 +146,15 @@ def read_journal(path: Path) -> tuple[dict[str, list[Down]], tuple[float, float]
     return downs, (first_s, last_s)
 
 
-def read_metrics(path: Path) -> dict[str, list[Sample]]:
+def read_metrics(path: Path, *, peer: str | None = None) -> dict[str, list[Sample]]:
     """Metrics of each path, saved again and again, each time behind a line ``# at SECONDS`` (since 1970).
 
     Parameters
     ----------
     path
         What ``(date +'# at %s'; curl -s http://127.0.0.1:9472/metrics) >> FILE`` wrote.
+    peer
+        Whose paths are meant where samples have a label ``peer``; all of them unless given.
 
     Raises
     ------
@@ -167,7 +176,7 @@ def read_metrics(path: Path) -> dict[str, list[Sample]]:
             if float(mark["time"]) <= at_s:
                 raise JournalError(f"{path}: the time goes back at {mark['time']}", "save the metrics of one bundle in a file")
             at_s = float(mark["time"])
-        elif sample := _SAMPLE.match(line):
+        elif (sample := _SAMPLE.match(line)) and _is_of(peer, sample["peer"]):
             if math.isnan(at_s):
                 raise JournalError(f"{path}: metrics come before the first time", "write a line like: date +'# at %s'")
             value = _number(sample["value"])
@@ -185,6 +194,11 @@ def span(logs: Sequence[PathLog], journal: tuple[float, float] | None) -> tuple[
     times = [sample.at_s for log in logs for sample in log.samples]
     times += [*journal] if journal else []
     return (min(times), max(times)) if times else None
+
+
+def _is_of(wanted: str | None, peer: str | None) -> bool:
+    """Whether a line is of the wanted peer. Who has a single one does not name it in logs."""
+    return wanted is None or peer is None or peer == wanted
 
 
 def _lines(path: Path) -> list[str]:
