@@ -18,6 +18,7 @@
 # make bundle-tcp  this kernel's TCP over a simulated bundle of Linux beside the simulated TCP, and the page: half an hour, as root
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
+# make site     the documentation as a site in target/site/html, its links checked
 # make docs     write the generated pages, tables and pictures of the documentation anew
 # make lock     choose the versions of the Python tools anew, in constraints.txt (UPGRADE=1: the newest ones)
 # make fmt      format Rust and Python
@@ -38,8 +39,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Of the versions that the checks passed with; users of a wheel are not bound by it.
 LOCK := constraints.txt
 PIP_INSTALL := $(PIP) install --constraint $(LOCK)
+SITE_TOOLS := 'zensical>=0.0.73,<0.2' 'griffe>=1.7,<3'
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs lock fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs site lock fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -159,11 +161,17 @@ nightly: test-tools
 docs: test-tools
 	@$(BIN)/python docs/generate.py
 
+site: test-tools
+	@$(BIN)/python docs/build_site.py pages target/site
+	@cd target/site && $(abspath $(BIN))/python -m zensical build --config-file mkdocs.yml
+	@$(BIN)/python docs/build_site.py check target/site
+	@echo "Open the site: file://$(CURDIR)/target/site/html/index.html, or python -m http.server -d target/site/html for its search"
+
 # The versions that stand in the file are kept where they still fit, unless UPGRADE=1.
 lock: $(STAMPS)/venv
 	@$(PIP_INSTALL) 'uv>=0.5,<1'
 	@printf '%s\n' 'maturin>=1.8,<2' 'uv>=0.5,<1' 'zfec>=1.6,<2' 'mkdocs-material>=9.5,<10' \
-		'zensical>=0.0.73,<0.2' 'griffe>=1.7,<3' | $(BIN)/uv pip compile --quiet --universal \
+		$(SITE_TOOLS) | $(BIN)/uv pip compile --quiet --universal \
 		--python-version 3.11 --all-extras $(if $(UPGRADE),--upgrade) --no-annotate --custom-compile-command 'make lock' \
 		--output-file $(LOCK) pyproject.toml - > /dev/null
 
@@ -200,5 +208,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
-	@$(PIP_INSTALL) --no-compile "$(WHEEL)[all,rain,dask,test]" # Python compiles what it imports
+	@$(PIP_INSTALL) --no-compile "$(WHEEL)[all,rain,dask,test]" $(SITE_TOOLS) # Python compiles what it imports
 	@touch $@ $(STAMPS)/run

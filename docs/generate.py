@@ -2,6 +2,7 @@
 
 - `docs/reference/scenario.md`, every key, from the JSON Schema of the types that run
 - `docs/reference/quantities.md`, every column of a result
+- `docs/reference/commands.md`, every command and its options
 - `docs/validation/coverage.md`, what farlink has of the papers, from the rows in `docs/coverage`
 - the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
 - the picture of `scenarios/compare-geo.toml`
@@ -486,6 +487,12 @@ def coverage_page() -> str:
     return text
 
 
+def commands_page() -> str:
+    """The reference of commands."""
+    text: str = _program("command_pages", ROOT / "docs" / "command_pages.py").page()
+    return text
+
+
 def with_table(readme: str) -> str:
     """The README with what its command prints today: the title, the heading and the rows from 1e-7 to 1e-5."""
     printed = _printed(f"farlink run {SCENARIO}", ROOT)
@@ -548,6 +555,7 @@ def run_command(command: str, folder: Path, environment: dict[str, str]) -> str:
 GENERATED: dict[Path, Callable[[Path], str]] = {
     ROOT / "docs" / "reference" / "scenario.md": lambda _: scenario_page(),
     ROOT / "docs" / "reference" / "quantities.md": lambda _: quantities_page(),
+    ROOT / "docs" / "reference" / "commands.md": lambda _: commands_page(),
     ROOT / "docs" / "validation" / "coverage.md": lambda _: coverage_page(),
     ROOT / "README.md": lambda readme: with_table(readme.read_text(encoding="utf-8")),
     **dict.fromkeys(GUIDES, lambda guide: with_output(guide.read_text(encoding="utf-8"))),
