@@ -208,5 +208,5 @@ $(STAMPS)/run: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel-$(PROFILE).built $(LOCK)
-	@$(PIP_INSTALL) --no-compile "$(WHEEL)[all,rain,dask,test]" $(SITE_TOOLS) # Python compiles what it imports
+	@$(PIP_INSTALL) "$(WHEEL)[all,rain,dask,test]" $(SITE_TOOLS)
 	@touch $@ $(STAMPS)/run

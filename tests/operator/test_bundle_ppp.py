@@ -39,12 +39,14 @@ def test_two_lines_carry_packets_drop_come_back_and_end_with_a_word(tmp_path):
             assert numbers[f'farlink_ppp_line_sent_bytes_total{{line="{line}"}}'] > 500
         # The first line too: it owns nothing.
         for at in (0, 1):
-            ups = len(world.near.said(f"^up: l{at}"))
+            ups = {end: len(end.said(f"^up: l{at}")) for end in (world.near, world.far)}
             world.lines[at].drop()
             until(lambda at=at: world.near.said(f"^down: l{at}: no carrier"), world.logs)
             assert world.is_reached(), world.logs()
             world.lines[at].back()
-            until(lambda at=at, ups=ups: len(world.near.said(f"^up: l{at}")) > ups, world.logs)
+            # At both ends: the next line drops at once.
+            for end, before in ups.items():
+                until(lambda at=at, end=end, before=before: len(end.said(f"^up: l{at}")) > before, world.logs)
         assert world.near.end(signal.SIGINT) == 0
         until(lambda: len(world.far.said("^down: l[01]: terminated by the peer")) == 2, world.logs)
         until(lambda: world.far.said("^no-network: "), world.logs)

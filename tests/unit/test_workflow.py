@@ -27,7 +27,7 @@ def test_the_ci_compiler_is_at_least_the_required_version():
     asked = re.search(r'rust-version = "1\.(\d+)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 
     for job in JOBS.values():
-        given = re.fullmatch(r"rust:1\.(\d+)-bookworm", job["container"])
+        given = re.fullmatch(r"rust:1\.(\d+)(?:\.\d+)?-bookworm", job["container"])
         assert int(given[1]) >= int(asked[1])
 
 
