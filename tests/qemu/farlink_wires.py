@@ -202,9 +202,10 @@ class Rig:
         command = [*self.ends[name].inside, "ip", "-br", "address", "show", *words]
         return ADDRESSES[name] in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
-    async def used(self, packets: int | None = None, length: int = 1000, every_s: float = 0.1) -> dict[str, Any]:
+    async def used(self, packets: int | None = None, length: int = 1000) -> dict[str, Any]:
         """Send packets both ways, as many as lines, or four: how many arrive, and how many bytes went over each line."""
         packets = packets or max(4, len(self.wires))
+        every_s = max(0.1, self._pace_s(length))
         before = [list(wire.carried) for wire in self.wires]
         found = {}
         ways = (("near", "far"), ("far", "near"))
@@ -221,6 +222,11 @@ class Rig:
             for wire, old in zip(self.wires, before, strict=True)
         ]
         return {"sent": packets, "arrived": found, "bytes": bytes_of}
+
+    def _pace_s(self, length: int) -> float:
+        """Time between packets that keeps the lines that are up busy, and no queue grows: CoDel would drop from it."""
+        bytes_per_s = sum(self.cell.get("rate_bps", 38400) / 8 for wire in self.wires if wire.masters)
+        return 1.2 * length / bytes_per_s
 
     async def drop(self, at: int) -> dict[str, Any]:
         """Drop a line, use the rest, attach the line again, use all."""
