@@ -1,14 +1,11 @@
 //! The configuration of a bundle, a TOML file.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use farlink_core::Time;
-use farlink_core::paths::{CLASSES, ClassRules, PathBundleConfig, PathRules, Policy};
+use farlink_core::paths::{CLASSES, ClassRules, PathBundleConfig};
 use ipnet::IpNet;
-use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
 use crate::config_file;
 use crate::privileged::{Change, DeviceName, LONGEST_MTU, Request, SHORTEST_MTU, check_requests};
@@ -16,8 +13,8 @@ use crate::seal::{PresharedKey, PublicKey};
 use crate::state::StateFolder;
 
 use super::error::BundleError;
-use super::session::{MOST_PATHS, SEAL_BYTES};
-use crate::tty::{Line, usual_baud};
+use super::path_config::{self, PathConfig, list, remotes};
+use super::raw::{Addresses, Raw, RawClass, RawLimits, Tun};
 
 /// What a bundle does, checked and with the files that it names.
 #[derive(Clone, Debug)]
@@ -68,170 +65,16 @@ pub enum At {
     Listens(Vec<SocketAddr>),
 }
 
-/// The TUN device.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tun {
-    /// Its name; the kernel chooses one if there is none.
-    pub name: Option<DeviceName>,
-    /// Its addresses, with the lengths of their networks' prefixes.
-    pub addresses: Vec<IpNet>,
-    /// Its MTU, in bytes.
-    #[serde(default = "usual_mtu_bytes")]
-    pub mtu_bytes: u16,
-}
-
-/// A path.
-#[derive(Clone, Debug)]
-pub struct PathConfig {
-    /// Its name.
-    pub name: String,
-    /// Its number in datagrams, the same at both ends.
-    pub number: u8,
-    /// The interface of an end that calls.
-    pub interface: Option<DeviceName>,
-    /// Its own address, of an end that calls.
-    pub source: Option<IpAddr>,
-    /// The other end's addresses on this path, of an end that calls: at most one of each family, the best first.
-    pub remotes: Vec<SocketAddr>,
-    /// Longest packet, headers of IP included, in bytes; that of the interface if there is none.
-    pub mtu_bytes: Option<u16>,
-    /// The serial line that it goes over in place of an interface, at both ends.
-    pub line: Option<Line>,
-    /// What it may be used for.
-    pub rules: PathRules,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    keys: Option<PathBuf>,
-    peer: String,
-    peer_key: Option<String>,
-    address: Option<Addresses>,
-    listen: Option<Addresses>,
-    psk_file: Option<PathBuf>,
-    tun: Tun,
-    #[serde(default)]
-    routes: Vec<IpNet>,
-    #[serde(default)]
-    fallback: bool,
-    #[serde(default)]
-    copy_dscp: bool,
-    #[serde(default)]
-    path: Vec<RawPath>,
-    #[serde(default)]
-    class: Vec<RawClass>,
-    #[serde(default)]
-    limits: RawLimits,
-    metrics: Option<SocketAddr>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPath {
-    name: String,
-    number: Option<u8>,
-    interface: Option<DeviceName>,
-    source: Option<IpAddr>,
-    address: Option<Addresses>,
-    serial: Option<PathBuf>,
-    rate_bps: Option<f64>,
-    #[serde(default = "usual_baud")]
-    baud: u32,
-    #[serde(default)]
-    rts_cts: bool,
-    #[serde(default)]
-    dcd: bool,
-    mtu_bytes: Option<u16>,
-    #[serde(default)]
-    standby: bool,
-    classes: Option<Vec<u8>>,
-    #[serde(default = "usual_cost")]
-    cost: f64,
-    bytes_a_day: Option<f64>,
-    minutes_a_day: Option<u32>,
-    probe_bytes_a_day: Option<f64>,
-    probe_interval_s: Option<f64>,
-    queue_s: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawClass {
-    number: u8,
-    #[serde(default)]
-    dscp: Vec<u8>,
-    #[serde(default)]
-    policy: Policy,
-    #[serde(default = "usual_ordered")]
-    ordered: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawLimits {
-    latency_s: Option<f64>,
-    spill_s: Option<f64>,
-    repeat: Option<u8>,
-    repeat_s: Option<f64>,
-    wait_s: Option<f64>,
-    queue_bytes: Option<usize>,
-    reorder_bytes: Option<usize>,
-}
-
-/// One address or several.
-#[derive(Clone, Debug)]
-struct Addresses(Vec<SocketAddr>);
-
-impl<'de> Deserialize<'de> for Addresses {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-
-        impl<'de> Visitor<'de> for Any {
-            type Value = Addresses;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "an address with its port, as \"203.0.113.5:47471\" or \"[2001:db8::5]:47471\", or a list of them",
-                )
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Addresses, E> {
-                let address = text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))?;
-                Ok(Addresses(vec![address]))
-            }
-
-            fn visit_seq<S: SeqAccess<'de>>(self, mut texts: S) -> Result<Addresses, S::Error> {
-                let mut all = Vec::new();
-                while let Some(Addresses(one)) = texts.next_element()? {
-                    all.extend(one);
-                }
-                if all.is_empty() { Err(de::Error::invalid_length(0, &self)) } else { Ok(Addresses(all)) }
-            }
+impl At {
+    /// Where this end calls the other one, if it does.
+    fn calls(&self) -> Option<&[SocketAddr]> {
+        match self {
+            At::Calls(addresses) => Some(addresses),
+            At::Listens(_) => None,
         }
-
-        deserializer.deserialize_any(Any)
     }
 }
 
-/// What fits into 1500 bytes with the headers of IPv4, UDP, seal and bundle, with some to spare for a tunnel beneath.
-const fn usual_mtu_bytes() -> u16 {
-    1400
-}
-
-const fn usual_cost() -> f64 {
-    1.0
-}
-
-const fn usual_ordered() -> bool {
-    true
-}
-
-/// Longest datagram on a serial line, with the headers of IP and UDP that it does not have: what needs no search for longer ones.
-pub(super) const LONGEST_ON_LINE: u16 = 1200;
-/// A frame's flag, check and escapes, in bytes: of random bytes, two in 256 are escaped.
-const FRAME_BYTES: u32 = 6;
 /// The class of packets without a DSCP that a class names.
 pub const USUAL_CLASS: u8 = 4;
 /// Longest configuration that is read.
@@ -270,7 +113,7 @@ impl Config {
         raw.limits.put_into(path, &mut scheduler)?;
         Ok(Config {
             path: path.to_owned(),
-            paths: paths(path, &at, raw.path)?,
+            paths: path_config::read(path, at.calls(), raw.path)?,
             keys,
             peer,
             shared,
@@ -339,41 +182,6 @@ impl Config {
     }
 }
 
-impl PathConfig {
-    fn describe(&self) -> String {
-        let mut parts = Vec::new();
-        if let Some(line) = &self.line {
-            let port = line.port.as_ref().map_or(String::new(), |port| port.display().to_string());
-            parts.push(format!("serial line {port}, {} bit/s", line.rate_bps));
-        }
-        match (&self.interface, self.source) {
-            _ if self.line.is_some() => {}
-            (Some(interface), Some(source)) => parts.push(format!("interface {interface}, address {source}")),
-            (Some(interface), None) => parts.push(format!("interface {interface}")),
-            (None, Some(source)) => parts.push(format!("address {source}")),
-            (None, None) => parts.push("where the other end calls from".to_owned()),
-        }
-        if !self.remotes.is_empty() {
-            parts.push(format!("to {}", list(&self.remotes).replace(", ", " or ")));
-        }
-        if self.rules.is_standby {
-            parts.push("only while no other path is up".to_owned());
-        }
-        if self.rules.classes != u8::MAX {
-            let all: Vec<String> =
-                (0..8).filter(|class| self.rules.classes >> class & 1 == 1).map(|class| class.to_string()).collect();
-            parts.push(format!("only classes {}", all.join(", ")));
-        }
-        parts.extend(self.rules.bytes_a_day.map(|bytes| format!("at most {bytes} bytes a day")));
-        parts.extend(self.rules.minutes_a_day.map(|minutes| format!("at most {minutes} minutes a day")));
-        parts.join(", ")
-    }
-}
-
-fn list<T: ToString>(all: &[T]) -> String {
-    all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
 fn at(path: &Path, raw: &Raw) -> Result<At, BundleError> {
     match (&raw.address, &raw.listen) {
         (Some(Addresses(all)), None) => Ok(At::Calls(remotes(path, "address", all)?)),
@@ -402,18 +210,6 @@ fn at(path: &Path, raw: &Raw) -> Result<At, BundleError> {
             ))
         }
     }
-}
-
-/// Addresses of the other end: at most one of each family.
-fn remotes(path: &Path, key: &str, all: &[SocketAddr]) -> Result<Vec<SocketAddr>, BundleError> {
-    for is_ipv4 in [true, false] {
-        let of_family: Vec<&SocketAddr> = all.iter().filter(|address| address.is_ipv4() == is_ipv4).collect();
-        if let [one, other, ..] = of_family[..] {
-            let what = format!("{key}: {one} and {other} are of one family, and a path goes to one of them");
-            return Err(BundleError::config(path, what, "give one of IPv4 and one of IPv6, the better one first"));
-        }
-    }
-    Ok(all.to_vec())
 }
 
 fn peer_key(path: &Path, keys: &StateFolder, raw: &Raw) -> Result<PublicKey, BundleError> {
@@ -454,164 +250,6 @@ fn check_tun(path: &Path, tun: &Tun, routes: &[IpNet]) -> Result<(), BundleError
         tun.addresses.iter().map(|&address| ("tun.addresses", Request::Address { change, address, peer: None }));
     let routes = routes.iter().map(|&to| ("routes", Request::Route { change, to }));
     Ok(check_requests(path, addresses.chain(routes))?)
-}
-
-fn paths(path: &Path, at: &At, raw: Vec<RawPath>) -> Result<Vec<PathConfig>, BundleError> {
-    if raw.is_empty() || raw.len() > MOST_PATHS {
-        let what = format!("there are {} paths, and a bundle has 1 to {MOST_PATHS}", raw.len());
-        return Err(BundleError::config(path, what, "add a table [[path]] with `name` for each"));
-    }
-    let mut paths: Vec<PathConfig> = Vec::new();
-    for (n, it) in raw.into_iter().enumerate() {
-        let wrong = |key: &str, what: String, remedy: &str| {
-            Err(BundleError::config(path, format!("path[{n}].{key}: {what}"), remedy))
-        };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if it.name.is_empty() || it.name.len() > 32 || !it.name.chars().all(is_plain) {
-            return wrong(
-                "name",
-                format!("{:?} is no name", it.name),
-                "give 1 to 32 letters, digits, \"-\", \"_\" and \".\"",
-            );
-        }
-        if paths.iter().any(|other| other.name == it.name) {
-            return wrong("name", format!("{:?} is there twice", it.name), "give each path a name of its own");
-        }
-        let number = it.number.unwrap_or(n as u8);
-        if usize::from(number) >= MOST_PATHS {
-            return wrong("number", format!("{number} is not within 0 and 15"), "give each path a number of its own");
-        }
-        if let Some(other) = paths.iter().find(|other| other.number == number) {
-            let what = format!("{number} is that of {}", other.name);
-            return wrong("number", what, "give each path a number of its own, the same at both ends");
-        }
-        if let Some(serial) = &it.serial {
-            if it.interface.is_some() || it.source.is_some() || it.address.is_some() || it.mtu_bytes.is_some() {
-                return wrong(
-                    "serial",
-                    "a serial line has no interface, address and MTU".to_owned(),
-                    "leave `interface`, `source`, `address` and `mtu_bytes` out",
-                );
-            }
-            let Some(rate_bps) = it.rate_bps.filter(|rate| (50.0..=1e7).contains(rate)) else {
-                let given = it.rate_bps.map_or("is missing".to_owned(), |rate| format!("{rate} is no rate"));
-                return wrong("rate_bps", given, "give the line's rate over the air, 50 to 10,000,000 bit/s");
-            };
-            if paths.iter().any(|other| other.line.as_ref().is_some_and(|line| line.port == it.serial)) {
-                return wrong("serial", format!("{} is there twice", serial.display()), "give each path its own port");
-            }
-            let (port, baud, rts_cts, dcd) = (it.serial.clone(), it.baud, it.rts_cts, it.dcd);
-            let line = Line { name: it.name.clone(), port, rate_bps, baud, rts_cts, dcd };
-            let rules = it.rules(path, (n, number), FRAME_BYTES)?;
-            let mtu_bytes = Some(LONGEST_ON_LINE);
-            paths.push(PathConfig {
-                name: it.name,
-                number,
-                interface: None,
-                source: None,
-                remotes: Vec::new(),
-                mtu_bytes,
-                line: Some(line),
-                rules,
-            });
-            continue;
-        }
-        if it.rate_bps.is_some() {
-            return wrong(
-                "rate_bps",
-                "the path is no serial line".to_owned(),
-                "give `serial`, its port, or leave it out",
-            );
-        }
-        let remotes = match (at, &it.address) {
-            (At::Calls(_), Some(Addresses(own))) => remotes(path, &format!("path[{n}].address"), own)?,
-            (At::Calls(addresses), None) => addresses.clone(),
-            (At::Listens(_), None) => Vec::new(),
-            (At::Listens(_), Some(_)) => {
-                return wrong("address", "this end does not call".to_owned(), "give it at the other end");
-            }
-        };
-        match at {
-            At::Calls(_) if it.interface.is_none() && it.source.is_none() => {
-                return wrong(
-                    "interface",
-                    "is missing".to_owned(),
-                    "give `interface`, or `source`, an address of this machine",
-                );
-            }
-            At::Listens(_) if it.interface.is_some() || it.source.is_some() => {
-                return wrong("interface", "this end does not call".to_owned(), "give it at the other end");
-            }
-            _ => {}
-        }
-        if let Some(source) = it.source
-            && !remotes.is_empty()
-            && !remotes.iter().any(|remote| remote.is_ipv4() == source.is_ipv4())
-        {
-            let what = format!("{source} does not reach {}", list(&remotes));
-            return wrong("source", what, "give both as IPv4 or both as IPv6");
-        }
-        if let Some(bytes) = it.mtu_bytes.filter(|bytes| !(1200..=9000).contains(bytes)) {
-            return wrong("mtu_bytes", format!("{bytes} is not within 1200 and 9000"), "give 1500 for Ethernet");
-        }
-        // Once the peer's address is known the length of its headers counts.
-        let is_ipv6 = remotes.first().is_some_and(SocketAddr::is_ipv6);
-        let rules = it.rules(path, (n, number), if is_ipv6 { 48 } else { 28 })?;
-        paths.push(PathConfig {
-            name: it.name,
-            number,
-            interface: it.interface,
-            source: it.source,
-            remotes,
-            mtu_bytes: it.mtu_bytes,
-            line: None,
-            rules,
-        });
-    }
-    Ok(paths)
-}
-
-impl RawPath {
-    fn rules(&self, path: &Path, (n, own): (usize, u8), headers: u32) -> Result<PathRules, BundleError> {
-        let usual = PathRules::default();
-        let number = |key: &str, value: Option<f64>, most: f64, what: &str| match value {
-            Some(value) if !(0.0..=most).contains(&value) => {
-                let wrong = format!("path[{n}].{key}: {value} cannot be");
-                Err(BundleError::config(path, wrong, format!("give {what}, 0 to {most:e}")))
-            }
-            value => Ok(value),
-        };
-        let classes = match &self.classes {
-            None => u8::MAX,
-            Some(all) => class_bits(path, n, all)?,
-        };
-        let probe_interval = number("probe_interval_s", self.probe_interval_s, 3600.0, "seconds")?;
-        let queue = number("queue_s", self.queue_s, 60.0, "seconds")?;
-        Ok(PathRules {
-            number: Some(own),
-            is_standby: self.standby,
-            classes,
-            cost: number("cost", Some(self.cost), 1e12, "a cost of a byte")?.unwrap_or(1.0),
-            overhead_bytes: headers + SEAL_BYTES as u32,
-            bytes_a_day: number("bytes_a_day", self.bytes_a_day, 1e15, "bytes")?.map(|bytes| bytes as u64),
-            minutes_a_day: self.minutes_a_day,
-            probe_bytes_a_day: number("probe_bytes_a_day", self.probe_bytes_a_day, 1e15, "bytes")?
-                .map_or(usual.probe_bytes_a_day, |bytes| bytes as u64),
-            probe_interval: probe_interval.map_or(usual.probe_interval, Time::from_secs_f64),
-            queue: queue.map_or(usual.queue, Time::from_secs_f64),
-            ..usual
-        })
-    }
-}
-
-fn class_bits(path: &Path, n: usize, all: &[u8]) -> Result<u8, BundleError> {
-    match all.iter().find(|&&class| usize::from(class) >= CLASSES) {
-        Some(class) => {
-            let what = format!("path[{n}].classes: there is no class {class}");
-            Err(BundleError::config(path, what, "give classes from 0 to 7"))
-        }
-        None => Ok(all.iter().fold(0, |bits, class| bits | 1 << class)),
-    }
 }
 
 /// The class of each DSCP, and the rules of each class.

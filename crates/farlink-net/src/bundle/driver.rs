@@ -24,13 +24,14 @@ use crate::seal::random::OsRandom;
 use crate::tty::Said;
 
 use super::capture::Way as Direction;
-use super::config::{At, LONGEST_ON_LINE};
+use super::config::At;
 use super::error::BundleError;
 use super::events::Event;
 use super::flow;
 use super::interfaces::Interfaces;
 use super::metrics::{self, Own, Pages};
 use super::outbox::Outbox;
+use super::path_config::LONGEST_ON_LINE;
 use super::serial::{self, Heard, Lines};
 use super::session::{Datagram, Event as SessionEvent, MOST_PATHS, PathPlace, Place, Session};
 use super::start::Bundle;

@@ -5,7 +5,7 @@
 //!
 //! | part | task |
 //! |---|---|
-//! | [`Config`] | the TOML file, checked |
+//! | [`Config`], [`PathConfig`] | the TOML file, checked; `raw` has its keys |
 //! | [`session`] | keys, and where the peer is on each path; no socket, no clock |
 //! | [`Bundle`] | starts: helper, device, routes; then no capability is left |
 //! | `driver` | moves packets between device, bundle, session and sockets |
@@ -26,6 +26,8 @@ pub(crate) mod flow;
 mod interfaces;
 pub(crate) mod metrics;
 mod outbox;
+mod path_config;
+mod raw;
 mod reload;
 mod serial;
 pub mod session;
@@ -33,9 +35,11 @@ mod start;
 mod together;
 mod ways;
 
-pub use config::{At, Config, PathConfig, Peer, Tun, USUAL_CLASS};
+pub use config::{At, Config, Peer, USUAL_CLASS};
 pub use driver::Control;
 pub use error::BundleError;
 pub use events::Event;
+pub use path_config::PathConfig;
+pub use raw::Tun;
 pub use start::Bundle;
 pub use together::check as check_together;

@@ -7,9 +7,10 @@ use ipnet::IpNet;
 
 use crate::privileged::{Change, Helper, PrivilegedError};
 
-use super::config::{At, Config, PathConfig};
+use super::config::{At, Config};
 use super::driver::Driver;
 use super::events::Event;
+use super::path_config::PathConfig;
 use super::session::MOST_PATHS;
 
 /// A change of the device or of its routes, which can be taken back.

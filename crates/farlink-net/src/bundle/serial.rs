@@ -10,7 +10,7 @@ use farlink_core::ppp::hdlc::{Decoder, encode};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
-use super::config::PathConfig;
+use super::path_config::PathConfig;
 use super::session::{MOST_PATHS, Place};
 use crate::tty::{Place as Port, Said, run_port};
 

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::privileged::DeviceName;
 
-use super::config::PathConfig;
 use super::interfaces::Interface;
+use super::path_config::PathConfig;
 
 /// What a path goes through. If any of it changes, the path has another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
