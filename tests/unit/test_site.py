@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -24,12 +25,16 @@ def test_no_link_of_the_site_leads_nowhere_and_no_page_asks_another_machine(tmp_
     assert {"guides/install", "guides/first-scenario", "concepts/engines", "reference/commands", "reference/python"} <= pages
 
 
-def test_every_page_of_the_navigation_is_there_once():
+def test_every_page_of_the_navigation_is_there_once(tmp_path):
+    site.pages(tmp_path)
     found = [page for entries in site.sections().values() for _, page in entries]
 
     assert list(site.sections())[:3] == ["Start", "Guides", "Concepts"]
     assert len(found) == len(set(found))
     assert [page for page in found if not (site.DOCS / page).is_file()] == [site.PYTHON]
+    written = (tmp_path / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [page.relative_to(site.DOCS).as_posix() for page in site.DOCS.rglob("*.md") if page.parent.name != "coverage"]
+    assert [page for page in pages if len(re.findall(rf"(?:- |: ){re.escape(page)}$", written, re.MULTILINE)) != 1] == []
 
 
 @pytest.mark.parametrize(
