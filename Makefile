@@ -33,7 +33,7 @@ BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
-	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
+	$(wildcard Cargo.toml Cargo.lock pyproject.toml python/README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Of the versions that the checks passed with; users of a wheel are not bound by it.

@@ -5,6 +5,7 @@
 - `docs/reference/commands.md`, every command and its options
 - `docs/validation/coverage.md`, what farlink has of the papers, from the rows in `docs/coverage`
 - what the commands of guides and of `README.md` print (`docs/replay.py`)
+- `python/README.md`, the README of the package: that of the project with links that hold anywhere
 - the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
 - the picture of `scenarios/compare-geo.toml`
 - the tables of `docs/validation/codecs.md`, if `make bench` has left `out/bench-codecs.json`
@@ -16,6 +17,7 @@ import importlib.util
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,7 +87,22 @@ def reference() -> dict[Path, Callable[[Path], str]]:
         folder / "quantities.md": lambda _: result_page.page(),
         folder / "commands.md": lambda _: command_pages.page(),
         DOCS / "validation" / "coverage.md": lambda _: coverage_page(),
+        ROOT / "python" / "README.md": lambda _: of_package(README.read_text(encoding="utf-8")),
     }
+
+
+def of_package(readme: str) -> str:
+    """The README as an index of packages shows it: links and pictures lead into the repository."""
+    repository = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["repository"]
+    raw = repository.replace("github.com", "raw.githubusercontent.com")
+
+    def whole(link: re.Match[str]) -> str:
+        kind = "tree" if (ROOT / link["target"]).is_dir() else "blob"
+        return f"{link['text']}({f'{raw}/main' if link['picture'] else f'{repository}/{kind}/main'}/{link['target']})"
+
+    head = "<!-- Written by docs/generate.py (`make docs`) from README.md. -->\n"
+    text = re.sub(r"^<!-- .*? -->\n", "", readme, flags=re.MULTILINE)
+    return head + re.sub(r"(?P<text>(?P<picture>!?)\[[^\]\n]*\])\((?P<target>(?!https?:)[^)\s]+)\)", whole, text)
 
 
 def tables_without_a_section() -> list[Path]:

@@ -70,10 +70,10 @@ def tables() -> dict[str, str]:
             for kind in node["oneOf"]:
                 tag, name = _tag(kind)
                 lines += [f'## `{tag} = "{name}"`', "", kind["description"].strip(), ""]
-                lines += [*_table(schema, kind, path), ""]
+                lines += _keys(schema, kind, path, 3)
         else:
-            lines += [*_table(schema, node, path), ""]
-        found[f"{slug(heading)}.md"] = "\n".join(lines)
+            lines += _keys(schema, node, path, 2)
+        found[f"{slug(heading)}.md"] = "\n".join(lines).rstrip() + "\n"
     found["the-grid.md"] = f"{MARK}\n# The grid\n\n{GRID}"
     return found
 
@@ -88,25 +88,29 @@ def _tag(kind: Schema) -> tuple[str, str]:
     return next((key, value["const"]) for key, value in kind["properties"].items() if "const" in value)
 
 
-def _table(schema: Schema, node: Schema, path: str) -> Iterator[str]:
+def _keys(schema: Schema, node: Schema, path: str, depth: int) -> Iterator[str]:
+    """A heading for each key, so that a search and a link find it."""
     keys = {key: value for key, value in node["properties"].items() if "const" not in value}
     if not keys:
-        yield "No further keys."
-        return
-    yield "| key | type | unit | allowed | default | meaning |"
-    yield "|---|---|---|---|---|---|"
+        yield from ("No further keys.", "")
     for key, value in keys.items():
         kind, allowed, more = _type(schema, value)
         unit = "B" if key == "bytes" else units.unit_of(key)
-        unit = unit if kind.startswith("number") else ""
         default = "required" if key in node.get("required", ()) else _default(value)
         if "section" in more:
             default = default if default == "required" else "–"
+        yield from (f"{'#' * depth} `{f'{path}.{key}' if path else key}`", "")
+        facts = [
+            kind + (f" in {unit}" if unit and kind.startswith("number") else ""),
+            f"allowed: {allowed}" if allowed else "",
+            {"required": "**required**", "–": "may be left out"}.get(default, f"default: {default}"),
+        ]
+        yield from ("; ".join(fact for fact in facts if fact) + ".", "")
         meaning = " ".join(value.get("description", "").split())
         meaning += f" See [{more['section']}]({slug(more['section'])}.md)." if "section" in more else ""
-        meaning += "".join(f"<br>`{name}`: {_sentence(words)}" for name, words in more.get("choices", {}).items())
-        full = f"{path}.{key}" if path else key
-        yield f"| `{full}` | {kind} | {unit} | {allowed} | {default} | {meaning} |"
+        yield from (meaning.strip(), "") if meaning.strip() else ()
+        if "choices" in more:
+            yield from (*(f"- `{name}`: {_sentence(words)}" for name, words in more["choices"].items()), "")
 
 
 def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
