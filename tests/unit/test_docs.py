@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 import pytest
 from tests.conftest import ROOT, program_of_docs
@@ -87,6 +88,45 @@ def test_index_names_every_page():
 
     pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/*/*.md")} | {"glossary.md"}
     assert sorted(page for page in pages if f"({page})" not in index) == []
+
+
+@pytest.mark.parametrize("key", papers.PAPERS)
+def test_verdict_of_a_paper_is_that_of_its_rows(key):
+    program, folder = program_of_docs("paper_verdict"), ROOT / "docs" / "validation"
+    page = (folder / f"{key}.md").read_text(encoding="utf-8")
+    appendices = [path.read_text(encoding="utf-8") for path in (folder / key).glob("*.md")]
+
+    head, sections, _ = program.parts(page)
+    if appendices:
+        items = [item.key for item in papers.load(key).items if (folder / key / f"{item.key}.md").exists()]
+        sections = {item: (folder / key / f"{item}.md").read_text(encoding="utf-8") for item in items}
+        assert len(items) == len(appendices)
+        for item, text in sections.items():
+            assert f"{program.in_words(program.counts(text)).capitalize()}: [{item}]({key}/{item}.md)" in page
+    verdict = program.verdict(sections)
+    assert verdict in head if not appendices else verdict in page
+    assert page.index(verdict) < page.index("\n## ")
+
+
+def test_every_validation_page_begins_with_its_verdict():
+    """In at most five lines of 128 characters, marks of programs not counted."""
+    for path in sorted((ROOT / "docs" / "validation").glob("*.md")):
+        text = re.sub(r"<!--.*?-->\n?", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        title, said = text.split("\n\n")[:2]
+        assert title.startswith("# "), path.name
+        assert said.startswith("**Verdict.** "), path.name
+        assert len(textwrap.wrap(said, 128, break_on_hyphens=False)) <= 5, path.name
+
+
+def test_figures_of_a_verdict_stand_in_its_page():
+    """A page that was measured again has other figures, and its verdict is wrong then. Papers have a test of their own."""
+    for path in sorted((ROOT / "docs" / "validation").glob("*.md")):
+        text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        said, _, body = text[text.index("**Verdict.**") :].partition("\n\n")
+        figures = re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", re.sub(r"\]\([^)]*\)", "]", said))
+        if path.stem not in {*papers.PAPERS, "coverage"}:
+            missing = [one for one in figures if not re.search(rf"(?<!\d){re.escape(one)}(?!\d|\.\d)", body)]
+            assert missing == [], path.name
 
 
 @pytest.mark.parametrize("key", papers.PAPERS)
