@@ -19,7 +19,7 @@
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make site     the documentation as a site in target/site/html, its links checked
-# make docs     write the generated pages, tables and pictures of the documentation anew
+# make docs     write the generated pages, tables and pictures of the documentation anew (PAGE=guides/coding.md: one page)
 # make lock     choose the versions of the Python tools anew, in constraints.txt (UPGRADE=1: the newest ones)
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
@@ -33,7 +33,7 @@ BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
-	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
+	$(wildcard Cargo.toml Cargo.lock pyproject.toml python/README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Of the versions that the checks passed with; users of a wheel are not bound by it.
@@ -159,7 +159,7 @@ nightly: test-tools
 	@.ci/soak nightly
 
 docs: test-tools
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/generate.py $(PAGE)
 
 site: test-tools
 	@$(BIN)/python docs/build_site.py pages target/site
