@@ -398,6 +398,14 @@ impl Play {
     }
 }
 
+/// A coded stream with adaptive length over a link that loses nearly everything: the sender reports six bytes as expired that the
+/// receiver has got.
+#[test]
+#[ignore = "a fault that soak's schedules found, not mended yet"]
+fn bytes_that_arrived_are_not_reported_as_expired() {
+    Play::random(18_339, &wrapping_seeds()).play();
+}
+
 /// The reader gets what was written, except for the reported gaps, in order. Delivered and expired bytes add up to all
 /// bytes, and both sides end.
 #[test]
