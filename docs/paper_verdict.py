@@ -10,7 +10,8 @@ from collections.abc import Mapping
 # Pages with more lines become a summary, and an appendix for each item.
 MOST_LINES = 800
 _ROW = re.compile(
-    r"^\| (?P<cell>.*) \| (?P<printed>.*) \| (?P<shown>.*) \| \*{0,2}(?P<said>agrees|fitted|undecided|differs|misprint)\*{0,2} \|$",
+    r"^\| (?P<cell>.*) \| (?P<printed>.*) \| (?P<shown>.*) \| "
+    r"\*{0,2}(?P<said>agrees|fitted|undecided|differs|misprint)\*{0,2} \|$",
     re.MULTILINE,
 )
 # Of fewer numbers, shares say little.
