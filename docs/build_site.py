@@ -87,7 +87,7 @@ def _navigation(found: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
             if not parts:
                 yield f"      - {json.dumps(title, ensure_ascii=False)}: {page}"
                 continue
-            yield from (f"      - {json.dumps(title, ensure_ascii=False)}:", f"          - {page}")
+            yield from (f"      - {json.dumps(title, ensure_ascii=False)}:", f"          - Summary: {page}")
             yield from (f"          - {json.dumps(name, ensure_ascii=False)}: {part}" for name, part in parts)
 
 

@@ -31,6 +31,9 @@ from scenario_sections import HEADING
 from farlink import papers
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from tests.warm import Programs  # noqa: E402
+
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 SCENARIO = "scenarios/geo-tcp.toml"
@@ -47,10 +50,12 @@ def main(wanted: list[str]) -> None:
     every = {**reference(), **dict.fromkeys(replay.pages(), current)}
     if unknown := [str(page) for page in named if page not in every]:
         sys.exit(f"error: {', '.join(unknown)}: no page with something that is generated or run")
-    for path in named or every:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(every[path](path), encoding="utf-8")
-        print(path.relative_to(ROOT))
+    with Programs() as programs:
+        run = replay.warm(programs)
+        for path in named or every:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(current(path, run) if every[path] is current else every[path](path), encoding="utf-8")
+            print(path.relative_to(ROOT))
     if named:
         return
     for path in tables_without_a_section():

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 # Pages with more lines become a summary, and an appendix for each item.
 MOST_LINES = 800
 _ROW = re.compile(
-    r"^\| .* \| (?P<printed>.*) \| (?P<shown>.*) \| \*{0,2}(?P<said>agrees|fitted|undecided|differs|misprint)\*{0,2} \|$",
+    r"^\| (?P<cell>.*) \| (?P<printed>.*) \| (?P<shown>.*) \| "
+    r"\*{0,2}(?P<said>agrees|fitted|undecided|differs|misprint)\*{0,2} \|$",
     re.MULTILINE,
 )
 # Of fewer numbers, shares say little.
@@ -56,6 +57,13 @@ def verdict(sections: Mapping[str, str]) -> str:
     if worst:
         shown = ", ".join(f"{key} ({by_item[key]['differs']} of {by_item[key].total()})" for key in worst[:3])
         said += f" What differs most: {shown}{f', and {len(worst) - 3} more' if len(worst) > 3 else ''}."
+    stand_ins = sum(
+        row["said"] == "differs" and "synthetic stand-in" in row["cell"]
+        for text in sections.values()
+        for row in _ROW.finditer(text)
+    )
+    if stand_ins:
+        said += f" {stand_ins} of the {every['differs']} are over synthetic records, as the measured ones are not published."
     return textwrap.fill(said, 128, break_on_hyphens=False, break_long_words=False)
 
 

@@ -18,12 +18,17 @@ import contextlib
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.warm import Programs
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -36,6 +41,7 @@ BLOCK = re.compile(
 # A command, with the lines that it continues on.
 COMMAND = re.compile(r"^\$ (.*(?:(?<=\\)\n.*)*)$", re.MULTILINE)
 
+_FOR_A_SHELL = re.compile(r"[|&;<>()$`*?#~!]")
 # A line of a shell, its folder and environment: what it printed, and its exit status.
 Run = Callable[[str, Path, dict[str, str]], tuple[str, int]]
 
@@ -132,6 +138,23 @@ def inside(folder: Path) -> Iterator[dict[str, str]]:
     finally:
         os.environ.clear()
         os.environ.update(former)
+
+
+def warm(programs: Programs) -> Run:
+    """Run commands that need no shell in processes that have farlink imported; others, with pipes and files, in a shell.
+
+    To start Python and farlink takes longer than most commands.
+    """
+
+    def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[str, int]:
+        kind, *rest = shlex.split(command, comments=True)
+        starts = {"farlink": ["-m", "farlink.cli"], "python": []}
+        if kind not in starts or _FOR_A_SHELL.search(re.sub(r"'[^']*'|\"[^\"$`]*\"", "", command)):
+            return run_command(command, folder, environment)
+        done = programs.run([*starts[kind], *rest], cwd=folder, env=environment, is_merged=True)
+        return done.stdout.decode(), done.returncode
+
+    return run
 
 
 def run_command(command: str, folder: Path, environment: dict[str, str]) -> tuple[str, int]:

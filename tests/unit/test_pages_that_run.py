@@ -6,7 +6,6 @@ A page is a test of its own, and the processes of pytest-xdist share them (`test
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -25,17 +24,7 @@ EVERY = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
     ids=lambda page: page.name,
 )
 def test_page_prints_what_it_shows(page, programs):
-    """Commands that need no shell start with their imports; those with pipes and files run in a shell, as users type them."""
-
-    def run(command: str, folder: Path, environment: dict[str, str]) -> tuple[str, int]:
-        kind, *rest = shlex.split(command, comments=True)
-        starts = {"farlink": ["-m", "farlink.cli"], "python": []}
-        if kind not in starts or re.search(r"[|&;<>()$`*?#~!]", re.sub(r"'[^']*'|\"[^\"$`]*\"", "", command)):
-            return REPLAY.run_command(command, folder, environment)
-        done = programs.run([*starts[kind], *rest], cwd=folder, env=environment, is_merged=True)
-        return done.stdout.decode(), done.returncode
-
-    assert page.read_text(encoding="utf-8") == GENERATE.current(page, run), "write it anew with `make docs`"
+    assert page.read_text(encoding="utf-8") == GENERATE.current(page, REPLAY.warm(programs)), "write it anew with `make docs`"
 
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda page: str(page.relative_to(ROOT)))
