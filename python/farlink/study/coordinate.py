@@ -210,7 +210,7 @@ class Coordinator:
 
     def _is_whole(self, unit: Unit) -> bool:
         try:
-            self._store.read(unit.key)
+            self._store.check(unit.key)
         except (DamagedUnit, OSError) as error:
             self._tell(f"{self._store.unit_path(unit.key)} is computed anew: {error}")
             self._finished.discard(unit.key)
