@@ -217,7 +217,7 @@ def wait_for(condition: Any) -> None:
     while not condition():
         if time.monotonic() > until:
             sys.exit("studies: it takes too long")
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def table(title: str, rows: list[tuple[str, Any]]) -> None:

@@ -41,6 +41,7 @@ GUIDES = [
         "bundles.md",
         "bundle-ship.md",
         "tuning.md",
+        "studies.md",
     )
 ]
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
