@@ -80,7 +80,7 @@ bench: test-tools
 
 peers: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev \
-		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
+		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp slurmctld=slurm-wlm munged=munge
 	@FARLINK_PEERS=$(PEERS) $(BIN)/python -m pytest -n 2 tests/peers tests/qemu; status=$$?; \
 		$(BIN)/python -m tests.peers.report kept && [ $$status -eq 0 -o $$status -eq 5 ] # 5: all cells passed before
 
@@ -136,7 +136,7 @@ bundle-paths: test-tools
 	@$(BIN)/python docs/bundle_speed.py
 
 bundle-axis: test-tools
-	@.ci/apt-packages ip=iproute2 qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
+	@.ci/apt-packages ip=iproute2 qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp slurmctld=slurm-wlm munged=munge
 	@$(BIN)/python docs/bundle_axis.py
 	@$(BIN)/python docs/bundle_ttys.py
 
