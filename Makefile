@@ -3,7 +3,8 @@
 # make test     install what the tests need, and run all of them
 # make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; studies that are killed; codecs beside other
 #               libraries; as root, AeroTP over loopback beside quinn
-# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds do to a bundle
+# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds
+#               do to a bundle, and a study as an array of SLURM's own
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
 # make kernel-neighbours  the same beside the kernel's TCP, over tbf and over a relay, and its page: half an hour, as root
@@ -19,6 +20,7 @@
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make site     the documentation as a site in target/site/html, its links checked
+# make dist     wheels for x86-64 and aarch64 and the sources, in dist/, and the commands of the Start pages in new environments of them
 # make docs     write the generated pages, tables and pictures of the documentation anew
 # make lock     choose the versions of the Python tools anew, in constraints.txt (UPGRADE=1: the newest ones)
 # make fmt      format Rust and Python
@@ -41,7 +43,7 @@ LOCK := constraints.txt
 PIP_INSTALL := $(PIP) install --constraint $(LOCK)
 SITE_TOOLS := 'zensical>=0.0.73,<0.2' 'griffe>=1.7,<3'
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs site lock fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs site dist lock fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -136,7 +138,7 @@ bundle-paths: test-tools
 	@$(BIN)/python docs/bundle_speed.py
 
 bundle-axis: test-tools
-	@.ci/apt-packages ip=iproute2 qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp slurmctld=slurm-wlm munged=munge
+	@.ci/apt-packages ip=iproute2 qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
 	@$(BIN)/python docs/bundle_axis.py
 	@$(BIN)/python docs/bundle_ttys.py
 
@@ -157,6 +159,9 @@ soak: test-tools
 
 nightly: test-tools
 	@.ci/soak nightly
+
+dist: $(STAMPS)/venv
+	@PROFILE=$(PROFILE) .ci/dist
 
 docs: test-tools
 	@$(BIN)/python docs/generate.py

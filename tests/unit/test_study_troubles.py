@@ -97,7 +97,7 @@ def test_a_disk_that_fills_half_way_stops_the_study_which_goes_on_when_there_is_
 
 
 def test_a_study_that_does_not_fit_the_disk_says_so_after_its_first_units(disk, study_file):
-    folder = disk("size=400k") / "out"
+    folder = disk("size=300k") / "out"
     study = begun(study_file, folder)
 
     with pytest.raises(StudyError, match=r"1\d units of \d+ bytes do not fit the disk") as refusal:
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_its_result_can_still_be_re
 
     for output in ("disk/out", "disk/new"):
         assert_refused(farlink("sweep", "study.toml", "-o", output), ["Read-only file system", "choose a"])
-    assert farlink("sweep", "status", "disk/out").stdout.startswith(f"Done             {UNITS} of {UNITS} units")
+    assert farlink("sweep", "status", "disk/out").stdout.startswith(f"Done       {UNITS} of {UNITS} units")
     assert farlink("sweep", "result", "disk/out", "--parquet", "c.parquet").returncode == 0
     assert sorted(path.name for path in folder.rglob("*")) == content
 
