@@ -21,7 +21,7 @@
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make site     the documentation as a site in target/site/html, its links checked
 # make dist     wheels for x86-64 and aarch64 and the sources, in dist/, and the commands of the Start pages in new environments of them
-# make docs     write the generated pages, tables and pictures of the documentation anew
+# make docs     write the generated pages, tables and pictures of the documentation anew (PAGE=guides/coding.md: one page)
 # make lock     choose the versions of the Python tools anew, in constraints.txt (UPGRADE=1: the newest ones)
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
@@ -35,7 +35,7 @@ BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SOURCES := $(shell find crates python/farlink scenarios -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
-	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
+	$(wildcard Cargo.toml Cargo.lock pyproject.toml python/README.md LICENSE)
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Of the versions that the checks passed with; users of a wheel are not bound by it.
@@ -164,7 +164,7 @@ dist: $(STAMPS)/venv
 	@PROFILE=$(PROFILE) .ci/dist
 
 docs: test-tools
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/generate.py $(PAGE)
 
 site: test-tools
 	@$(BIN)/python docs/build_site.py pages target/site

@@ -83,7 +83,26 @@ def _navigation(found: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
     for section, entries in found.items():
         yield f"  - {section}:"
         for title, page in entries:
-            yield f"      - {json.dumps(title, ensure_ascii=False)}: {page}"
+            parts = _parts(page)
+            if not parts:
+                yield f"      - {json.dumps(title, ensure_ascii=False)}: {page}"
+                continue
+            yield from (f"      - {json.dumps(title, ensure_ascii=False)}:", f"          - {page}")
+            yield from (f"          - {json.dumps(name, ensure_ascii=False)}: {part}" for name, part in parts)
+
+
+def _parts(page: str) -> list[tuple[str, str]]:
+    """Titles and names of the pages in the folder beside a page, in the order in which it links to them."""
+    folder = DOCS / page.removesuffix(".md")
+    found: dict[str, str] = {}
+    if folder.is_dir():
+        for link in _LINK.finditer((DOCS / page).read_text(encoding="utf-8")):
+            part = DOCS / page.rpartition("/")[0] / link["target"].partition("#")[0]
+            if part.parent == folder and part.is_file():
+                name = part.relative_to(DOCS).as_posix()
+                heading = re.search(r"^# (.*)$", part.read_text(encoding="utf-8"), re.MULTILINE)
+                found.setdefault(name, heading[1].replace("`", "") if heading else part.stem)
+    return [(heading, name) for name, heading in found.items()]
 
 
 def _within(text: str, folder: Path) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -163,6 +164,8 @@ def page(every: list[Coverage], headings: Mapping[str, str]) -> str:
         "<!-- Written by docs/paper_coverage.py (`make docs`) from the rows in docs/coverage. -->",
         "# Coverage of the five papers",
         "",
+        *_verdict(every),
+        "",
         "Every numbered equation, table and figure of the papers, their mechanisms and their future work: where farlink has",
         "it, or why not.",
         "",
@@ -183,6 +186,18 @@ def page(every: list[Coverage], headings: Mapping[str, str]) -> str:
     for coverage in every:
         lines += _paper(coverage, headings)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _verdict(every: list[Coverage]) -> list[str]:
+    states = Counter(row.state for coverage in every for row in coverage.rows)
+    most = max(every, key=lambda coverage: sum(row.state == "open" for row in coverage.rows))
+    of_it = sum(row.state == "open" for row in most.rows)
+    said = (
+        f"**Verdict.** Of {states.total()} items of {len(every)} papers farlink has {states['has it']}, and "
+        f"{states['differently']} otherwise than the paper. What falls short: {states['open']} are open, {of_it} of them of "
+        f"{most.paper.capitalize()}. Whether numbers agree stands on the page of each paper."
+    )
+    return textwrap.wrap(said, 116, break_on_hyphens=False)
 
 
 def _paper(coverage: Coverage, headings: Mapping[str, str]) -> Iterator[str]:

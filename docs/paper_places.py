@@ -59,7 +59,7 @@ def _key(place: str, headings: Mapping[str, str]) -> str:
     walk.to(schema, path.split("."))
     if value:
         _check_value(schema, walk.node, value, place)
-    return f"[`{place}`](../reference/scenario.md{walk.anchor})"
+    return f"[`{place}`](../reference/scenario/{walk.page}.md{walk.anchor})"
 
 
 @cache
@@ -69,13 +69,13 @@ def _schema() -> Schema:
 
 
 class _Walk:
-    """The way through the schema along the parts of a key, and the section of the reference where it ends."""
+    """The way through the schema along the parts of a key, and the page of the reference where it ends."""
 
     def __init__(self, schema: Schema, place: str, headings: Mapping[str, str]) -> None:
         self.schema = schema
         self.place = place
         self.headings = headings
-        self.anchor = "#" + anchor(headings.get("", ""))
+        self.page, self.anchor = anchor(headings.get("", "")), ""
         self.node = schema
 
     def to(self, node: Schema, parts: list[str]) -> None:
@@ -106,7 +106,7 @@ class _Walk:
             if "$ref" in node:
                 name = node["$ref"].rsplit("/", 1)[-1]
                 if name in self.headings:
-                    self.anchor = "#" + anchor(self.headings[name])
+                    self.page, self.anchor = anchor(self.headings[name]), ""
                 node = self.schema["$defs"][name]
             elif "anyOf" in node:
                 tables = [one for one in node["anyOf"] if one.get("type") != "null" and _is_table(self.schema, one)]

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import paper_verdict
+
 from farlink import papers
 from farlink.cli.progress import progress_bar
 from farlink.papers.check import Check, Verdict
@@ -25,9 +27,11 @@ def main(keys: list[str]) -> None:
     for key in keys or list(papers.PAPERS):
         paper = papers.load(key)
         outcomes = list(Workbench(watch=progress_bar).outcomes(papers.ready_items(paper)))
-        page = ROOT / "docs" / "validation" / f"{key}.md"
-        page.write_text(page_of(paper, outcomes), encoding="utf-8")
-        print(page.relative_to(ROOT))
+        for name, text in pages_of(paper, outcomes).items():
+            page = ROOT / "docs" / "validation" / name
+            page.parent.mkdir(exist_ok=True)
+            page.write_text(text, encoding="utf-8")
+            print(page.relative_to(ROOT))
         for outcome in outcomes:
             for drawing in outcome.drawings:
                 picture = PICTURES / picture_name(paper, drawing.name)
@@ -41,16 +45,16 @@ def picture_name(paper: Paper, drawing: str) -> str:
     return f"{paper.key}-{drawing}.svg"
 
 
-def page_of(paper: Paper, outcomes: list[Outcome]) -> str:
-    """The page of a paper."""
-    checks = [check for outcome in outcomes for check in outcome.checks]
-    counts = [(sum(check.verdict is verdict for check in checks), str(verdict)) for verdict in Verdict]
-    summary = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+def pages_of(paper: Paper, outcomes: list[Outcome]) -> dict[str, str]:
+    """The page of a paper, and the appendices of a long one, by their names in `docs/validation`."""
+    sections = {outcome.item.key: "\n".join(section(paper, outcome)) for outcome in outcomes}
     lines = [
         f"<!-- Written by docs/papers.py (`make papers`) from `farlink papers {paper.key}`. -->",
         f"# {paper.title}",
         "",
-        wrapped(f"{paper.authors}. What is printed, beside what farlink computes: {len(checks)} checks, {summary}."),
+        paper_verdict.verdict(sections),
+        "",
+        wrapped(f"{paper.authors}."),
         "",
         f"    farlink papers {paper.key} --report {paper.key}.html",
         "",
@@ -68,11 +72,9 @@ def page_of(paper: Paper, outcomes: list[Outcome]) -> str:
         *(wrapped(f"- {sentence}", "  ") for sentence in paper.setting),
         "",
     ]
-    for outcome in outcomes:
-        lines += section(paper, outcome)
     left = [f"- {item.key}, {item.title}: {item.not_yet}" for item in paper.items if item.not_yet]
-    lines += ["## Not yet", "", *left] if left else []
-    return "\n".join(lines).rstrip("\n") + "\n"
+    tail = "\n".join(["## Not yet", "", *left]) if left else ""
+    return paper_verdict.arranged(paper.key, "\n".join(lines), sections, tail)
 
 
 def section(paper: Paper, outcome: Outcome) -> Iterator[str]:

@@ -81,6 +81,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="too long for make test: FARLINK_NIGHTLY=1 includes it"))
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give a process the tests of a file together, but pages one by one, since each of them is seconds long."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if "test_pages_that_run.py" in nodeid else str(super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name a parameter of bytes by its size: its contents may include the time (gzip), but all workers need the same name."""
     return f"{len(val)}-bytes" if isinstance(val, bytes) else None

@@ -136,7 +136,7 @@ main()
         "matplotlib.figure",
     ],
 )
-@pytest.mark.parametrize("command", ["show", "calibrate"])
+@pytest.mark.parametrize("command", ["show", pytest.param("calibrate", marks=pytest.mark.nightly)])
 def test_an_interrupt_while_something_is_imported_leaves_no_traceback(module: str, command: str, tmp_path: Path) -> None:
     if (command, module) == ("calibrate", "matplotlib.figure"):
         pytest.skip("draws nothing")

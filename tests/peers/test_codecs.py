@@ -34,7 +34,7 @@ POINTS = [
     (5.0, "hard"),
     (5.5, "hard"),
 ]
-SHORT = {2.0, 2.5, 4.0, 4.5}
+SHORT = {2.0, 4.0}
 
 #: Trace-back over the whole frame, as libfec does it.
 WHOLE_FRAME = f"serial:{FRAME_BITS}"

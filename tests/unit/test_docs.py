@@ -2,76 +2,36 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib.util
-import os
 import re
-import shlex
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from types import ModuleType
+import textwrap
 
 import pytest
-from tests.conftest import ROOT
+from tests.conftest import ROOT, program_of_docs
 
 import farlink
-from farlink import papers
+from farlink import _core, papers
 from farlink.scenario import from_data
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-TRIED = [ROOT / "README.md", ROOT / "docs" / "guides" / "first-scenario.md", ROOT / "docs" / "guides" / "traces.md"]
-TRIED += [ROOT / "docs" / "guides" / "optical-links.md", ROOT / "docs" / "guides" / "call-drops.md"]
-TRIED += [ROOT / "docs" / "guides" / "bundles.md", ROOT / "docs" / "guides" / "tuning.md"]
+GENERATE = program_of_docs("generate")
+REFERENCE = GENERATE.reference()
 
 
-def _generate() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.mark.parametrize("page", REFERENCE, ids=lambda page: page.name)
+def test_generated_page_is_current(page):
+    assert page.read_text(encoding="utf-8") == REFERENCE[page](page), "write it anew with `make docs`, and see what has changed"
 
 
-GENERATE = _generate()
+def test_no_page_of_a_table_is_left_over():
+    assert GENERATE.tables_without_a_section() == []
 
 
-@pytest.fixture
-def generate() -> ModuleType:
-    return GENERATE
-
-
-# Twenty seconds or more each.
-LONG_PAGES = {"call-drops.md", "optical-links.md", "tuning.md"}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.nightly] if page.name in LONG_PAGES else []) for page in GENERATE.GENERATED],
-    ids=lambda page: page.name,
-)
-def test_generated_page_is_current(page, generate, programs, monkeypatch):
-    """Commands that need no shell start with their imports; those with pipes and files run in a shell, as users type them."""
-    shell = generate.run_command
-
-    def run(command: str, folder: Path, environment: dict[str, str]) -> str:
-        kind, *rest = shlex.split(command)
-        starts = {"farlink": ["-m", "farlink.cli"], "python": []}
-        if kind not in starts or re.search(r"[|&;<>()$`*?#~!]", re.sub(r"'[^']*'|\"[^\"$`]*\"", "", command)):
-            return shell(command, folder, environment)
-        return programs.run([*starts[kind], *rest], cwd=folder, env=environment, is_merged=True).stdout.decode()
-
-    monkeypatch.setattr(generate, "run_command", run)
-    assert page.read_text(encoding="utf-8") == generate.made(page), "write it anew with `make docs`, and see what has changed"
-
-
-def test_a_scenario_table_without_a_reference_section_is_an_error(generate, monkeypatch):
-    monkeypatch.setattr(generate, "HEADING", {place: head for place, head in generate.HEADING.items() if place != "RtoConfig"})
+def test_a_scenario_table_without_a_reference_section_is_an_error(monkeypatch):
+    program = GENERATE.scenario_pages
+    monkeypatch.setattr(program, "HEADING", {place: head for place, head in program.HEADING.items() if place != "RtoConfig"})
 
     with pytest.raises(LookupError, match="RtoConfig is a table without a section"):
-        generate.scenario_page()
+        program.tables()
 
 
 def test_reference_has_every_column_of_a_result(small):
@@ -82,48 +42,12 @@ def test_reference_has_every_column_of_a_result(small):
     assert names == set(result.rows) - set(result.grid_paths)
 
 
-def test_null_appears_only_where_the_reference_allows_it(generate, small):
+def test_null_appears_only_where_the_reference_allows_it(small):
     result = farlink.run(small)
-    never = {name for name, _, _, unknown in generate._core.quantities() if not unknown}
+    never = {name for name, _, _, unknown in _core.quantities() if not unknown}
 
     assert never
     assert all(value is not None for name in never for value in result.rows[name])
-
-
-@pytest.mark.parametrize("page", TRIED, ids=lambda page: page.name)
-def test_python_examples_run(page, tmp_path, monkeypatch):
-    text = page.read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    for name, content in re.findall(r"^```\w+ (\S+)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
-        with (tmp_path / name).open("a") as file:
-            file.write(content)
-    names: dict[str, object] = {}
-
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    assert blocks
-    for block in blocks:
-        if block.startswith(">>>"):
-            test = doctest.DocTestParser().get_doctest(block, names, page.name, str(page), 0)
-            assert doctest.DocTestRunner().run(test).failed == 0
-        else:
-            exec(compile(block, str(page), "exec"), names)
-
-
-def test_commands_of_the_readme_run(tmp_path):
-    commands = re.findall(r"^\$ (farlink .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-
-    assert len(commands) >= 4
-    for command in commands:
-        if "jq" in command and shutil.which("jq") is None:
-            command = command.partition("|")[0]
-        short = re.sub(r"farlink run \S+", r"\g<0> --set duration_s=20", command)
-        environment = {**os.environ, "PATH": path}
-        done = subprocess.run(["bash", "-c", short], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{short}\n{done.stderr}"
-        assert done.stdout
 
 
 def test_the_scenario_in_the_readme_is_valid():
@@ -164,6 +88,45 @@ def test_index_names_every_page():
 
     pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/*/*.md")} | {"glossary.md"}
     assert sorted(page for page in pages if f"({page})" not in index) == []
+
+
+@pytest.mark.parametrize("key", papers.PAPERS)
+def test_verdict_of_a_paper_is_that_of_its_rows(key):
+    program, folder = program_of_docs("paper_verdict"), ROOT / "docs" / "validation"
+    page = (folder / f"{key}.md").read_text(encoding="utf-8")
+    appendices = [path.read_text(encoding="utf-8") for path in (folder / key).glob("*.md")]
+
+    head, sections, _ = program.parts(page)
+    if appendices:
+        items = [item.key for item in papers.load(key).items if (folder / key / f"{item.key}.md").exists()]
+        sections = {item: (folder / key / f"{item}.md").read_text(encoding="utf-8") for item in items}
+        assert len(items) == len(appendices)
+        for item, text in sections.items():
+            assert f"{program.in_words(program.counts(text)).capitalize()}: [{item}]({key}/{item}.md)" in page
+    verdict = program.verdict(sections)
+    assert verdict in head if not appendices else verdict in page
+    assert page.index(verdict) < page.index("\n## ")
+
+
+def test_every_validation_page_begins_with_its_verdict():
+    """In at most five lines of 128 characters, marks of programs not counted."""
+    for path in sorted((ROOT / "docs" / "validation").glob("*.md")):
+        text = re.sub(r"<!--.*?-->\n?", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        title, said = text.split("\n\n")[:2]
+        assert title.startswith("# "), path.name
+        assert said.startswith("**Verdict.** "), path.name
+        assert len(textwrap.wrap(said, 128, break_on_hyphens=False)) <= 5, path.name
+
+
+def test_figures_of_a_verdict_stand_in_its_page():
+    """A page that was measured again has other figures, and its verdict is wrong then. Papers have a test of their own."""
+    for path in sorted((ROOT / "docs" / "validation").glob("*.md")):
+        text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        said, _, body = text[text.index("**Verdict.**") :].partition("\n\n")
+        figures = re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", re.sub(r"\]\([^)]*\)", "]", said))
+        if path.stem not in {*papers.PAPERS, "coverage"}:
+            missing = [one for one in figures if not re.search(rf"(?<!\d){re.escape(one)}(?!\d|\.\d)", body)]
+            assert missing == [], path.name
 
 
 @pytest.mark.parametrize("key", papers.PAPERS)

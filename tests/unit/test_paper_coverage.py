@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.conftest import ROOT
+from tests.conftest import ROOT, program_of_docs
 
 from farlink import papers
 
@@ -57,18 +55,8 @@ WRONG = [
 @pytest.fixture(scope="module")
 def docs() -> SimpleNamespace:
     """The programs of the page, and the headings of the scenario reference."""
-    loaded = {name: program(name) for name in ("paper_places", "paper_coverage", "generate")}
+    loaded = {name: program_of_docs(name) for name in ("paper_places", "paper_coverage", "generate")}
     return SimpleNamespace(**loaded, headings=loaded["generate"].HEADING)
-
-
-def program(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def rows_of(docs, key):

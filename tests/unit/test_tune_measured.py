@@ -64,8 +64,13 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("name", list(FAMILIES))
-@pytest.mark.parametrize("access", ["tdma", "scpc"])
+@pytest.mark.parametrize(
+    ("access", "name"),
+    [
+        *(("tdma", name) for name in FAMILIES),
+        *(pytest.param("scpc", name, marks=() if name == "none" else pytest.mark.nightly) for name in FAMILIES),
+    ],
+)
 def test_a_family_fed_with_its_own_points_is_reproduced(name, access):
     """At its points exactly, between them to the curvature over half a dB, rates above 1e-9; with its losses in it."""
     family, most_ber, most_loss = FAMILIES[name]

@@ -51,7 +51,7 @@ pub(crate) fn table_from_dict(dict: &Bound<'_, PyDict>) -> PyResult<Table> {
 
 pub(crate) fn series_to_dict(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("flow", names(py, series.flow.iter().map(String::as_str))?)?;
+    dict.set_item("flow", names(py, series.flow.iter().map(|name| &**name))?)?;
     dict.set_item("quantity", names(py, series.quantity.into_iter())?)?;
     dict.set_item("time_s", PyArray1::from_vec(py, series.time_s))?;
     dict.set_item("value", PyArray1::from_vec(py, series.value))?;

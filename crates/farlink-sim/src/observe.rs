@@ -1,5 +1,7 @@
 //! Observation of one run: time series of the sender's state, and a capture of its packets.
 
+use std::sync::Arc;
+
 use farlink_core::ConfigError;
 use farlink_core::endpoint::Probe;
 use farlink_core::scenario::Expanded;
@@ -59,17 +61,17 @@ pub fn trace_run(
     let result = simulate(&setup, scenario.seed.whole(), run, &mut observer, is_stopped).ok_or(RunError::Stopped)?;
     let names = flow_names(&setup, &result);
     let mut series = observer.series;
-    series.flow = observer.flows.iter().map(|&flow| names[flow as usize].clone()).collect();
+    series.flow = observer.flows.iter().map(|&flow| Arc::clone(&names[flow as usize])).collect();
     Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series })
 }
 
 /// Names of the observed flows, in the engine's order. Their number is known only after the run, because transfers start at
 /// random.
-fn flow_names(setup: &Setup, result: &RunResult) -> Vec<String> {
+fn flow_names(setup: &Setup, result: &RunResult) -> Vec<Arc<str>> {
     let name = |flow: &FlowResult| {
         let spec = &setup.flows[flow.spec];
         let is_alone = spec.count == 1 && !spec.is_transfers();
-        if is_alone { spec.name.clone() } else { format!("{}.{}", spec.name, flow.number + 1) }
+        if is_alone { Arc::from(&*spec.name) } else { format!("{}.{}", spec.name, flow.number + 1).into() }
     };
     result.flows.iter().take(MOST_FLOWS).map(name).collect()
 }

@@ -1,5 +1,7 @@
 //! Tables, the results of a simulation.
 
+use std::sync::Arc;
+
 /// A table: columns of equal length, each with its name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
@@ -55,7 +57,7 @@ pub enum Column {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// Names of flows.
-    pub flow: Vec<String>,
+    pub flow: Vec<Arc<str>>,
     /// Names of quantities.
     pub quantity: Vec<&'static str>,
     /// Instants, seconds.

@@ -158,12 +158,12 @@ fn series_have_the_names_of_their_flows() {
         }),
     );
     let series = trace_run(&expanded(&scenario), 0, 0, true, false, &|| false).unwrap().series;
-    let names: std::collections::BTreeSet<&str> = series.flow.iter().map(String::as_str).collect();
+    let names: std::collections::BTreeSet<&str> = series.flow.iter().map(|name| &**name).collect();
     assert!(names.contains("web.1") && !names.contains("tele") && !names.contains("web"), "{names:?}");
     // The last byte acknowledged identifies the flow: transfers are small, bulk is not.
     let last = |name: &str| {
         let rows = series.flow.iter().zip(&series.quantity).zip(&series.value);
-        rows.filter(|((flow, quantity), _)| *flow == name && **quantity == "in_flight")
+        rows.filter(|((flow, quantity), _)| ***flow == *name && **quantity == "in_flight")
             .map(|(_, value)| *value)
             .fold(0.0, f64::max)
     };

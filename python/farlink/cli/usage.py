@@ -19,8 +19,10 @@ _USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
 _CLICK_ERROR: type[Any] = typer.BadParameter.__mro__[2]
 
 # Message of a type for an invalid value -> the type in words.
-_WANTED = (("integer", "a whole number"), ("number", "a number"), ("float", "a number"))
-_RANGE = re.compile(r"(less|greater) than(?: or equal to)? ([\d.]+)")
+_WANTED = (("valid int", "a whole number"), ("number", "a number"), ("float", "a number"))
+# "99 is not in the range 1<=x<=60", "0 is not in the range x>=1"
+_LEAST = re.compile(r"in the range (?:([\d.]+)<=?x|x>=?([\d.]+))")
+_MOST = re.compile(r"in the range .*x<=?([\d.]+)")
 
 
 class Group(TyperGroup):
@@ -113,11 +115,23 @@ def _bad_value(parameter: Any, message: str, given: Sequence[str], remedy: str) 
     if value is not None:
         name = f"{name} {value}"
     said = message.rpartition(": ")[2]
-    limit = _RANGE.search(said)
-    if limit is not None:
-        return FarlinkError(f"{name}: not {'at most' if limit[1] == 'less' else 'at least'} {limit[2]}", remedy)
+    bound = _passed_bound(said)
+    if bound is not None:
+        return FarlinkError(f"{name}: not {bound}", remedy)
     wanted = next((words for mark, words in _WANTED if mark in said), None)
     return FarlinkError(f"{name}: not {wanted}" if wanted else f"{name}: {said[:1].lower()}{said[1:]}", remedy)
+
+
+def _passed_bound(said: str) -> str | None:
+    """The bound that a number passes, from what is said of it; None if that speaks of no range."""
+    least, most = _LEAST.search(said), _MOST.search(said)
+    try:
+        value = float(said.split()[0])
+    except ValueError:
+        return None
+    if most is not None and value >= float(most[1]):
+        return f"at most {most[1]}"
+    return f"at least {least[1] or least[2]}" if least is not None else None
 
 
 def _value(names: Sequence[str], given: Sequence[str]) -> str | None:

@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from farlink import scenario as scenarios
-from farlink.engines import fluid, live, model, packet
 from farlink.engines.piece import Piece
 from farlink.errors import ArgumentError, FarlinkError, ScenarioError
 from farlink.near_names import instead
@@ -21,6 +21,8 @@ from farlink.series import QUANTITIES, Series
 from farlink.untrusted import printable
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from farlink._core import Cancel
 
 Progress = Callable[[int, int], None]
@@ -46,18 +48,17 @@ class Engine(Protocol):
         ...
 
 
-ENGINES: dict[str, Engine] = {
-    "packet": packet.run,
-    "fluid": fluid.run,
-    "live": live.run,
-    "model": model.run,
+ENGINES = {
+    "packet": "farlink.engines.packet",
+    "fluid": "farlink.engines.fluid",
+    "live": "farlink.engines.live",
+    "model": "farlink.engines.model",
 }
+"""The module of each engine, imported when it is first used. It has `run`, an `Engine`. It may have `check`, which gets a
+scenario and a piece, and refuses what other engines run: it is asked before any of them spends time on the scenario."""
 
 # Engines without random numbers, or with one run per point.
 _RUN_ONCE = ("model", "fluid")
-
-# What may refuse a scenario that other engines run. It is asked before any of them spends time on it.
-_CHECKS: dict[str, Callable[[Scenario, Piece | None], None]] = {"live": live.check, "model": model.check}
 
 
 def run(
@@ -145,11 +146,12 @@ def run(
     results: list[Result] = []
     names = _with_runs(named_engines(prepared), piece)
     for name in names if len(names) > 1 else ():
-        if name in _CHECKS:
-            _CHECKS[name](prepared, piece)
+        check = getattr(_module(name), "check", None)
+        if check is not None:
+            check(prepared, piece)
     for name in names:
         try:
-            work = _engine(name)
+            work: Engine = _module(name).run
             result = work(
                 prepared, threads=threads, progress=progress, announce=announce, rows=rows, cancel=cancel, piece=piece
             )
@@ -205,6 +207,8 @@ def trace_run(
     Series
         The same run, packet for packet, that row ``run`` of the result came from.
     """
+    from farlink.engines import packet
+
     return packet.trace(prepare(scenario, set=set, seed=seed), point=point, run=run, pcap=pcap, quantities=quantities)
 
 
@@ -261,13 +265,14 @@ def _names(engine: str | Sequence[str]) -> list[str]:
             f"engine: {printable(repr(engine), 60)} names no engine", f"give one or more of {', '.join(ENGINES)}"
         )
     for name in names:
-        _engine(name)
+        _module(name)
     return list(names)
 
 
-def _engine(name: str) -> Engine:
+def _module(name: str) -> ModuleType:
+    """The module of an engine."""
     if isinstance(name, str) and name in ENGINES:
-        return ENGINES[name]
+        return import_module(ENGINES[name])
     raise ScenarioError(f"engine {name!r} is not known", instead(str(name), ENGINES))
 
 

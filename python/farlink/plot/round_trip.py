@@ -31,7 +31,7 @@ def round_trip(
             inside = (time >= span_s[0]) & (time <= span_s[1])
             time, value = time[inside], value[inside]
         time, value = thin(time, value)
-        scale = units.scale_for(key, [max(value, default=0.0)])
+        scale = units.scale_for(key, [float(value.max(initial=0.0))])
         ax.step(time, value * scale.factor, where="post", color=colour, linewidth=1.2)
         ax.set_ylabel(f"{name} ({scale.unit})")
         ax.set_ylim(bottom=0)

@@ -37,7 +37,7 @@ def sequence(
             inside = (time >= span_s[0]) & (time <= span_s[1])
             time, value = time[inside], value[inside]
         drawn[quantity] = (time, value)
-    scale = units.scale_for("bytes_bytes", [max(value, default=0.0) for _, value in drawn.values()])
+    scale = units.scale_for("bytes_bytes", [float(value.max(initial=0.0)) for _, value in drawn.values()])
     time, value = drawn["sent_sequence"]
     ax.plot(
         time, value * scale.factor, linestyle="none", marker="o", markersize=2.6, color=COLOURS[0], label="sent",

@@ -97,7 +97,11 @@ def to_svg(figure: Figure, name: str) -> str:
     matplotlib = require("matplotlib", "a figure")
     text = io.StringIO()
     with matplotlib.rc_context({**LOOK, "svg.hashsalt": name}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        vars(figure)["is_first_for_layout"] = True
+        try:
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        finally:
+            del vars(figure)["is_first_for_layout"]
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -124,9 +128,14 @@ def smallest_text_pt(figure: Figure) -> float:
     return min((size for size in sizes if size > 0), default=TEXT_PT)
 
 
-def least_width_px(figure: Figure) -> int:
-    """Width below which a text of the figure would be smaller than `LEAST_TEXT_PX`."""
-    return math.ceil(LEAST_TEXT_PX * 72 * float(figure.get_size_inches()[0]) / smallest_text_pt(figure))
+def least_width_px(figure: Figure, svg: str | None = None) -> int:
+    """Width below which a text of the figure would be smaller than `LEAST_TEXT_PX`.
+
+    In an element of `to_svg` each text has its size; to ask the figure for it makes matplotlib place every tick anew.
+    """
+    sizes = [float(size) for size in re.findall(r"font-size: ([0-9.]+)px", svg or "")]
+    smallest = min(sizes, default=0.0) or smallest_text_pt(figure)
+    return math.ceil(LEAST_TEXT_PX * 72 * float(figure.get_size_inches()[0]) / smallest)
 
 
 def error_bars(half_widths: Iterable[float]) -> list[float] | None:
@@ -216,15 +225,26 @@ def _size_px(figure: Figure, legend: Legend) -> tuple[float, float]:
 def figure_class() -> type[Figure]:
     """The class of every figure."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     class PlainFigure(Figure):
         """A figure that notebooks show without pyplot, and whose logarithmic axes have no raised figures."""
+
+        # matplotlib draws a figure twice to save it: without output, for its layout, and as laid out.
+        is_first_for_layout = False
 
         def draw(self, renderer: Any) -> None:
             for ax in (part for panel in self.axes for part in (panel, *panel.child_axes)):
                 for axis in (ax.xaxis, ax.yaxis):
                     _name_plainly(axis)
-            _fold_labels(self, renderer)
+            engine = self.get_layout_engine()
+            if isinstance(engine, ConstrainedLayoutEngine):  # a placeholder where the layout is done
+                engine.execute(self)
+                is_folded = _fold_labels(self, renderer)
+                if self.is_first_for_layout:
+                    if is_folded:
+                        engine.execute(self)
+                    return
             super().draw(renderer)
 
         def _repr_svg_(self) -> Any:
@@ -233,12 +253,9 @@ def figure_class() -> type[Figure]:
     return PlainFigure
 
 
-def _fold_labels(figure: Figure, renderer: Any) -> None:
-    """Fold the names of axes that are longer than there is room."""
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    engine.execute(figure)
+def _fold_labels(figure: Figure, renderer: Any) -> bool:
+    """Fold the names of axes that are longer than there is room. Returns whether one was."""
+    is_folded = False
     for ax in figure.axes:
         for label, side, start in ((ax.xaxis.label, "width", "x0"), (ax.yaxis.label, "height", "y0")):
             middle, whole = getattr(ax.bbox, start) + getattr(ax.bbox, side) / 2, getattr(figure.bbox, side)
@@ -250,6 +267,8 @@ def _fold_labels(figure: Figure, renderer: Any) -> None:
             if length > room and "\n" not in label.get_text():
                 letters = len(label.get_text())
                 label.set_text(textwrap.fill(label.get_text(), math.ceil(letters / math.ceil(length / room)) + 4))
+                is_folded = True
+    return is_folded
 
 
 def _name_plainly(axis: Axis) -> None:

@@ -39,7 +39,7 @@ def window(
         Part of the run to show; all of it by default.
     """
     figure, panels = new_figure(height_in=1.1 + (2.4 if len(runs) == 1 else 1.25 * len(runs)), rows=len(runs))
-    highest = [max(run.select("cwnd", flow)[1], default=0.0) for run in runs]
+    highest = [float(run.select("cwnd", flow)[1].max(initial=0.0)) for run in runs]
     scale = units.scale_for("cwnd_bytes", highest)
     for i, (ax, run) in enumerate(zip(panels, runs, strict=True)):
         time, value = thin(*_within(*run.select("cwnd", flow), span_s))

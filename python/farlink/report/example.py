@@ -47,11 +47,13 @@ def window_span_s(runs: list[Series], flow: str | None = None, losses: int = 10)
 
 def recovery_span_s(run: Series, flow: str | None = None) -> tuple[float, float] | None:
     """A few round trips around the first recovery after slow start; None if nothing was sent again."""
+    import numpy as np
+
     moments = _separate(run, flow)
     if not moments:
         return _opening_s(run, flow)
     _, rtt = run.select("rtt", flow)
-    round_trip_s = float(sorted(rtt)[len(rtt) // 2]) if len(rtt) else 1.0
+    round_trip_s = float(np.partition(rtt, len(rtt) // 2)[len(rtt) // 2]) if len(rtt) else 1.0
     settled = [moment for moment in moments if moment > 10 * round_trip_s]
     moment = settled[0] if settled else moments[0]
     return max(moment - 4 * round_trip_s, 0.0), moment + 5 * round_trip_s

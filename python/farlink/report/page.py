@@ -286,8 +286,9 @@ def _details(summary: str, content: str) -> str:
 def figure_element(figure: Figure, name: str, heading: str, caption: str) -> str:
     """A figure with heading and caption, as HTML; `name` distinguishes its identifiers from those of others on the page."""
     # Narrower, its text would be too small: it scrolls.
-    look = f'aria-label="{_text(heading)}" style="min-width: {least_width_px(figure)}px"'
-    svg = to_svg(figure, name).replace("<svg ", f"<svg {look} ", 1)
+    svg = to_svg(figure, name)
+    look = f'aria-label="{_text(heading)}" style="min-width: {least_width_px(figure, svg)}px"'
+    svg = svg.replace("<svg ", f"<svg {look} ", 1)
     return f'<figure><h3>{_text(heading)}</h3><div class="scroll">{svg}</div><figcaption>{_text(caption)}</figcaption></figure>'
 
 
