@@ -1,9 +1,8 @@
 //! Runs a scenario without Python and prints one line of JSON: what was delivered, and what it cost.
 //!
-//! `cargo run --release --features toml --example run -- SCENARIO.toml [--runs N] [--single-thread] [--rows]`
+//! `cargo run --release --features toml --example run -- SCENARIO.toml [--runs N] [--single-thread]`
 //!
-//! The benchmarks use it, since CPU time and memory are then the engine's alone. With `--rows` it prints every column in place of
-//! that, with all digits, so that machines can be compared (`.ci/aarch64`).
+//! The benchmarks use it, since CPU time and memory are then the engine's alone.
 
 use std::process::ExitCode;
 
@@ -13,20 +12,19 @@ use farlink_sim::{Column, Options, run};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (mut file, mut runs, mut threads, mut rows) = (None, None, None, false);
+    let (mut file, mut runs, mut threads) = (None, None, None);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--single-thread" => threads = Some(1),
-            "--rows" => rows = true,
             "--runs" => runs = arguments.next().and_then(|runs| CountToMillion::new(runs.parse().ok()?).ok()),
             _ => file = Some(argument),
         }
     }
     let Some(file) = file else {
-        eprintln!("usage: run SCENARIO.toml [--runs N] [--single-thread] [--rows]");
+        eprintln!("usage: run SCENARIO.toml [--runs N] [--single-thread]");
         return ExitCode::from(2);
     };
-    match measure(&file, runs, threads, rows) {
+    match measure(&file, runs, threads) {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -42,19 +40,13 @@ fn measure(
     file: &str,
     runs: Option<CountToMillion>,
     threads: Option<usize>,
-    rows: bool,
-) -> Result<String, Box<dyn std::error::Error>> {
+) -> Result<serde_json::Value, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(file)?;
     let mut points = expand(&from_toml(&text)?)?;
     if runs.is_some() {
         points.points.iter_mut().for_each(|point| point.scenario.runs = runs);
     }
     let output = run(&points, &Options { threads, ..Options::default() }, &|_, _| std::ops::ControlFlow::Continue(()))?;
-    if rows {
-        // `{:?}` has as many digits as tell a number from its neighbours.
-        let lines: Vec<_> = output.rows.columns.iter().map(|(name, values)| format!("{name}: {values:?}")).collect();
-        return Ok(lines.join("\n"));
-    }
     let (cpu_s, peak_rss_kib) = usage()?;
     let total = |name: &str| {
         let column = output.rows.columns.iter().find(|column| column.0 == name);
@@ -73,8 +65,7 @@ fn measure(
         "cpu_s": cpu_s,
         "peak_rss_kib": peak_rss_kib,
         "ns_per_packet": cpu_s * 1e9 / delivered_packets,
-    })
-    .to_string())
+    }))
 }
 
 /// CPU seconds of this process (user and system) and its peak resident memory, from Linux's /proc.
