@@ -3,7 +3,8 @@
 # make test     install what the tests need, and run all of them
 # make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; studies that are killed; codecs beside other
 #               libraries; as root, AeroTP over loopback beside quinn
-# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds do to a bundle
+# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec; as root, what real pppds
+#               do to a bundle, and a study as an array of SLURM's own
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make neighbours  AeroTP beside TCP on a shared bottleneck, cell by cell, and its page in docs/validation: half an hour
 # make kernel-neighbours  the same beside the kernel's TCP, over tbf and over a relay, and its page: half an hour, as root
@@ -80,7 +81,7 @@ bench: test-tools
 
 peers: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev \
-		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp
+		qemu-system-x86_64=qemu-system-x86 busybox=busybox-static pppd=ppp slurmctld=slurm-wlm munged=munge
 	@FARLINK_PEERS=$(PEERS) $(BIN)/python -m pytest -n 2 tests/peers tests/qemu; status=$$?; \
 		$(BIN)/python -m tests.peers.report kept && [ $$status -eq 0 -o $$status -eq 5 ] # 5: all cells passed before
 

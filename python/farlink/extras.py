@@ -37,6 +37,7 @@ _EXTRA = {
     "prometheus_client": "serve",
     "nicegui": "web",
     "distributed": "dask",
+    "SALib": "indices",
 }
 
 

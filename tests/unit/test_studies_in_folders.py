@@ -368,13 +368,18 @@ def test_files_of_units_are_believed_only_whole(here, tmp_path):
             for _ in range(draw.randint(1, 3)):
                 damaged[draw.randrange(len(damaged))] ^= draw.randint(1, 255)
             path.write_bytes(bytes(damaged))
-            try:
-                found = study.store.read(key)
-            except DamagedUnit:
-                continue
-            path.write_bytes(whole)
-            assert found.digest == study.store.read(key).digest
+            if damaged != whole:
+                with pytest.raises(DamagedUnit):
+                    study.store.read(key)
+                with pytest.raises(DamagedUnit):
+                    study.store.check(key)
+        other = next(one for one in keys if one != key)
+        path.write_bytes(study.store.unit_path(other).read_bytes())
+        for look in (study.store.read, study.store.check):
+            with pytest.raises(DamagedUnit, match=f"it is of the unit {other[:12]}"):
+                look(key)
         path.write_bytes(whole)
+        study.store.check(key)
 
 
 COORDINATOR = """

@@ -25,6 +25,8 @@ farlink sweep status out
 
 farlink sweep result out --parquet rows.parquet --report study.html
 
+farlink sweep indices out --quantity goodput_bps
+
 farlink sweep study.toml -o /shared/out --shard 0/4
 
 farlink sweep study.toml -o /shared/out --executor tcp://host:8786
@@ -162,6 +164,32 @@ def result(
 
             write_report(found, report, command=f"farlink sweep result {folder}")
             note(f"report: {report}")
+
+
+@app.command()
+def indices(
+    folder: Opened,
+    quantity: Annotated[str, typer.Option(metavar="NAME", help="Quantity of the summary.")] = "goodput_bps",
+    engine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of which engine.", show_default="the study's first")
+    ] = None,
+    flow: Annotated[str, typer.Option(metavar="NAME", help="Of which flow.")] = "all",
+) -> None:
+    """Say how much each parameter that [sample] has drawn contributes to the variance of a quantity: Sobol's indices."""
+    with user_errors():
+        from farlink import study
+        from farlink.text_table import table
+
+        found = study.open(folder).indices(quantity, engine=engine, flow=flow)
+        has_total = found[0].total is not None
+        head = ("parameter", "first-order", "±", *(("total", "±") if has_total else ()))
+        rows = []
+        for one in found:
+            numbers = (one.first, one.first_ci95, *((one.total, one.total_ci95) if has_total else ()))
+            rows.append((one.path, *(f"{number:.3f}" for number in numbers)))
+        data(table(head, rows) + "\n")
+        if not has_total:
+            note('total indices: kind = "saltelli" in [sample]')
 
 
 @app.command()

@@ -6,7 +6,7 @@
 - `execute`: does one unit; `local` and `cluster` say where
 - `coordinate`: gives units out until all are done
 - `progress`: how far it is
-- `sample`: points that are drawn, in place of a grid
+- `sample`: points that are drawn, in place of a grid; `indices`: how much each parameter of them matters
 """
 
 from __future__ import annotations

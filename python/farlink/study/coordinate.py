@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections import deque
@@ -210,7 +211,7 @@ class Coordinator:
 
     def _is_whole(self, unit: Unit) -> bool:
         try:
-            self._store.read(unit.key)
+            self._store.check(unit.key)
         except (DamagedUnit, OSError) as error:
             self._tell(f"{self._store.unit_path(unit.key)} is computed anew: {error}")
             self._finished.discard(unit.key)
@@ -265,10 +266,13 @@ class Coordinator:
     def _check_room(self) -> None:
         """Refuse to go on if the rest, as large as what there is, does not fit the disk."""
         left = self._total - self._outcome.executed - self._outcome.there
-        needed = left * self._bytes / self._outcome.executed
+        size = self._bytes // self._outcome.executed
+        # A file takes whole blocks.
+        block = os.statvfs(self._store.folder).f_frsize if hasattr(os, "statvfs") else 1
+        needed = left * -(-size // block) * block
         free = shutil.disk_usage(self._store.folder).free
         if needed > free:
-            message = f"{self._store.folder}: {left} units of {self._bytes // self._outcome.executed} bytes do not fit the disk"
+            message = f"{self._store.folder}: {left} units of {size} bytes do not fit the disk"
             remedy = f"{needed / 1e9:.3g} GB are needed and {free / 1e9:.3g} GB are free: free some, or begin in another folder"
             raise StudyError(message, remedy)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from farlink.study.progress import Status, status_of
 from farlink.study.rule import Rule
 from farlink.study.store import DESCRIPTION, Store
 from farlink.study.unit_file import DamagedUnit, UnitContent
+
+if TYPE_CHECKING:
+    from farlink.study.indices import Index
 
 # Engines whose rows are functions of scenario, seed and run.
 _ENGINES = ("packet", "fluid", "model")
@@ -190,6 +193,12 @@ class OpenedStudy:
             approximations=list(dict.fromkeys(one for content in contents for one in content.approximations)),
             notes=list(dict.fromkeys(note for content in contents for note in content.notes)),
         )
+
+    def indices(self, quantity: str, *, engine: str | None = None, flow: str = "all") -> list[Index]:
+        """How much each parameter of a drawn study matters for a quantity; see `farlink.study.indices.study_indices`."""
+        from farlink.study.indices import study_indices
+
+        return study_indices(self, quantity, engine=engine, flow=flow)
 
     def _done(self) -> Iterator[tuple[str, int, list[UnitContent], bool]]:
         """What is done at each point: of each engine, the units before the first that is missing, and whether they are all."""

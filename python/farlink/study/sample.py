@@ -1,4 +1,4 @@
-"""Points that are drawn: a table `[sample]` in place of a grid, as a Latin hypercube or from Sobol's sequence.
+"""Points that are drawn: a table `[sample]` in place of a grid. A Latin hypercube, Sobol's sequence or Saltelli's design of it.
 
 The table is turned into one ``[[grid_zip]]``: engines and results know its points, and nothing of how they were drawn.
 """
@@ -15,7 +15,7 @@ from farlink.near_names import instead
 from farlink.scenario import Scenario, from_data
 from farlink.untrusted import printable
 
-_KINDS = ("latin-hypercube", "sobol")
+_KINDS = ("latin-hypercube", "sobol", "saltelli")
 _KEYS = ("kind", "points", "seed", "range")
 _RANGE_KEYS = ("from", "to", "scale")
 _SCALES = ("linear", "log")
@@ -37,12 +37,13 @@ def drawn(data: Mapping[str, Any], scenario: Scenario) -> Scenario:
     ScenarioError
         If the table ``[sample]`` is refused.
     MissingExtraError
-        If SciPy is not installed.
+        If SciPy, or SALib for Saltelli's design, is not installed.
 
     Notes
     -----
     Sobol's points are balanced if their number is a power of 2. Both are scrambled by the seed (McKay, Beckman, Conover 1979;
-    Owen 1998), with SciPy's ``stats.qmc``; the same version of SciPy draws the same points.
+    Owen 1998), with SciPy's ``stats.qmc``; the same version of SciPy draws the same points. Saltelli's design (Saltelli
+    et al. 2010) has ``points`` times the number of ranges and two more points, by SALib: total effects follow (`indices`).
     """
     if "sample" not in data:
         return scenario
@@ -58,7 +59,7 @@ def drawn(data: Mapping[str, Any], scenario: Scenario) -> Scenario:
     if kind not in _KINDS:
         raise ScenarioError(f"sample.kind: {printable(repr(kind), 60)} is not known", f"one of {', '.join(_KINDS)}")
     points, seed = _whole("points", table.get("points"), 1), _whole("seed", table.get("seed", 1), 0)
-    if kind == "sobol" and points & (points - 1):
+    if kind != "latin-hypercube" and points & (points - 1):
         near = 1 << points.bit_length()
         raise ScenarioError(
             f"sample.points: {points} is no power of 2, as Sobol's points want it", f"give {near // 2} or {near}"
@@ -76,11 +77,16 @@ def drawn(data: Mapping[str, Any], scenario: Scenario) -> Scenario:
 
 def _positions(kind: str, dimensions: int, points: int, seed: int) -> list[list[float]]:
     """Positions in [0, 1) on each axis."""
-    qmc = require("scipy.stats.qmc", "[sample]")
-    if kind == "sobol":
-        found = qmc.Sobol(dimensions, scramble=True, seed=seed).random(points)
+    if kind == "saltelli":
+        design = require("SALib.sample.sobol", 'kind = "saltelli"')
+        problem = {"num_vars": dimensions, "names": [*map(str, range(dimensions))], "bounds": [[0.0, 1.0]] * dimensions}
+        found = design.sample(problem, points, calc_second_order=False, seed=seed)
     else:
-        found = qmc.LatinHypercube(dimensions, seed=seed).random(points)
+        qmc = require("scipy.stats.qmc", "[sample]")
+        sampler = (
+            qmc.Sobol(dimensions, scramble=True, seed=seed) if kind == "sobol" else qmc.LatinHypercube(dimensions, seed=seed)
+        )
+        found = sampler.random(points)
     columns: list[list[float]] = found.T.tolist()
     return columns
 
@@ -97,7 +103,7 @@ def _ranges(table: Any) -> dict[str, tuple[float, float, bool]]:
             "sample.range: nothing varies", 'write [sample.range]: "link.channel.ber" = { from = 1e-8, to = 1e-4 }'
         )
     found = {}
-    for path, ends in _flat(table).items():
+    for path, ends in flat_ranges(table).items():
         where = f'sample.range."{path}"'
         if not isinstance(ends, dict) or not {"from", "to"} <= ends.keys() or not ends.keys() <= {*_RANGE_KEYS}:
             remedy = 'for example { from = 1e-8, to = 1e-4, scale = "log" }'
@@ -116,13 +122,13 @@ def _ranges(table: Any) -> dict[str, tuple[float, float, bool]]:
     return found
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted paths, also of tables that TOML has made of paths without quotes."""
+def flat_ranges(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Ranges by dotted path, also of tables that TOML has made of paths without quotes."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
         path = f"{prefix}{key}"
         if isinstance(value, dict) and not {"from", "to"} & value.keys():
-            flat.update(_flat(value, f"{path}."))
+            flat.update(flat_ranges(value, f"{path}."))
         else:
             flat[path] = value
     return flat

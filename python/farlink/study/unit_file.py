@@ -1,4 +1,8 @@
-"""The file of a finished unit: its rows as Parquet, and in the metadata its key, a checksum and what belongs to no row."""
+"""The file of a finished unit: its rows as Parquet, and in the metadata its key, two checksums and what belongs to no row.
+
+One checksum is over the rows: two workers that had the same unit are compared by it. The other, the seal, is over the bytes of
+the file, so that a study that is started again need not read the rows of what is done.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,9 @@ import numpy as np
 from farlink.extras import require
 
 _METADATA = b"farlink.unit"
+# In the metadata, followed by SHA-256 over the unit's key and the file's bytes with zeros in its place.
+_SEAL = b"farlink.seal="
+_OPEN = b"0" * 64
 
 
 class DamagedUnit(Exception):
@@ -71,8 +78,30 @@ def encode(key: str, content: UnitContent) -> bytes:
     # Scalars of NumPy, and no values of Python: a NaN stays one, and is no null.
     table = pyarrow.table({name: pyarrow.array(values) for name, values in content.rows.items()})
     file = BytesIO()
-    parquet.write_table(table.replace_schema_metadata({_METADATA: json.dumps(about)}), file, compression="zstd")
-    return file.getvalue()
+    about_table = {_METADATA: json.dumps(about), b"seal": _SEAL + _OPEN}
+    parquet.write_table(table.replace_schema_metadata(about_table), file, compression="zstd")
+    return _with_seal(key, file.getvalue())
+
+
+def is_sealed(data: bytes, key: str) -> bool:
+    """Whether the bytes are those of the whole file of this unit, as it was written."""
+    at = data.rfind(_SEAL)
+    if at < 0:
+        return False
+    start = at + len(_SEAL)
+    return data[start : start + len(_OPEN)] == _seal(key, data, start)
+
+
+def _with_seal(key: str, data: bytes) -> bytes:
+    start = data.rindex(_SEAL) + len(_SEAL)
+    return data[:start] + _seal(key, data, start) + data[start + len(_OPEN) :]
+
+
+def _seal(key: str, data: bytes, start: int) -> bytes:
+    digest = hashlib.sha256(key.encode())
+    for part in (data[:start], _OPEN, data[start + len(_OPEN) :]):
+        digest.update(part)
+    return digest.hexdigest().encode()
 
 
 def parse(data: bytes, key: str) -> UnitContent:
@@ -104,6 +133,8 @@ def parse(data: bytes, key: str) -> UnitContent:
         raise DamagedUnit(f"it is of the unit {said_key[:12]}")
     if said_digest != content.digest:
         raise DamagedUnit("its checksum is wrong")
+    if not is_sealed(data, key):
+        raise DamagedUnit("it was changed")
     return content
 
 

@@ -21,6 +21,7 @@ const BLOCK_BITS: usize = 48;
 #[derive(Clone, Debug)]
 pub struct Encoder {
     code: Code,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 has the other path"))]
     is_fast: bool,
     /// For each output the delays of the bits that it uses.
     delays: Vec<Vec<u32>>,
@@ -28,6 +29,7 @@ pub struct Encoder {
     spread: Vec<u64>,
     /// For coded word `w` of n and output `j`, at `w * n + j`: its positions, and the number of later bits of the output that
     /// belong to later words.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "as `is_fast`"))]
     deposits: Vec<(u64, u32)>,
 }
 

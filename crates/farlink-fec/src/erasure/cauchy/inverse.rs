@@ -9,6 +9,7 @@
 //! the size, compared with the cube for elimination.
 
 use crate::erasure::kernel::{FIELD, Level};
+#[cfg(any(target_arch = "x86_64", test))]
 use crate::simd::Simd;
 
 /// Writes element (l, i) of the inverse to `inverse[i * stride + l]`.
@@ -18,12 +19,14 @@ use crate::simd::Simd;
 pub(super) fn invert(level: Level, x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {
     assert!(x.len() == y.len() && y.len() <= stride, "the matrix is square and fits the stride");
     assert!(inverse.len() >= x.len() * stride, "the inverse has room");
-    match level.simd() {
-        #[cfg(target_arch = "x86_64")]
+    #[cfg(target_arch = "x86_64")]
+    if level.simd() == Simd::Avx512Gfni && x.len() <= 64 {
         // SAFETY: the machine has this level; at most 64 elements; the inverse has room for rows of that many.
-        Simd::Avx512Gfni if x.len() <= 64 => unsafe { x86::invert(x, y, inverse, stride) },
-        _ => by_logarithms(x, y, inverse, stride),
+        return unsafe { x86::invert(x, y, inverse, stride) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = level;
+    by_logarithms(x, y, inverse, stride);
 }
 
 fn by_logarithms(x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {

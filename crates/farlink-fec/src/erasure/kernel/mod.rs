@@ -43,6 +43,7 @@ impl Level {
         Level(simd)
     }
 
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn simd(self) -> Simd {
         self.0
     }
