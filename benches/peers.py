@@ -536,6 +536,10 @@ def write_page(file: Path) -> None:
     about, runs = load(file)
     if about["scale"] != 1.0:
         raise SystemExit(f"{file} is of a quick run (scale {about['scale']}); run benches/peers.py without --quick first")
+    names = {run.case for run in runs}
+    missing = [case.name for case in (*CASES, *USERS) if case.name not in names]
+    if missing:
+        raise SystemExit(f"{file} lacks {len(missing)} cases, first {missing[0]!r}; benches/peers.py --resume runs them")
     page = PAGE.read_text()
     for name, text in {"provenance": provenance(about, runs), **tables(runs)}.items():
         before, mark, rest = page.partition(f"<!-- bench: {name} -->\n")
