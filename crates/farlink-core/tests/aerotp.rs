@@ -408,7 +408,7 @@ fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
     let data = last_of(&net, 0, |segment| segment.payload.0 > 0);
     let repair = Repair { start: data.opening, bytes: 8400, symbol_bytes: 84, symbols: 100, index: 100 };
     let flags = data.flags.with(Flags::REPAIR);
-    let asks = Segment { sequence: data.opening, flags, repair: Some(repair), payload: Virtual(84), ..data };
+    let asks = Segment { sequence: data.opening, flags, repair: Some(repair), payload: Virtual(84), ..data.clone() };
     let outside = net.ends[1].dropped().outside;
     net.ends[1].handle_packet(net.now, &asks, Rx::default());
     assert_eq!(net.ends[1].dropped().outside, outside + 1);
