@@ -1,8 +1,11 @@
 """Speed and memory of farlink beside ns-2 and ns-3: the same scenarios, in turn, on the same core.
 
-Usage:  python benches/peers.py [--repeats 5] [--quick] [--only CASE ...]
+Usage:  python benches/peers.py [--repeats 5] [--quick] [--only CASE ...] [--resume]
+        python benches/peers.py --page [FILE]
 
-Prints Markdown tables; writes every run to `out/bench.json`. A simulator that is not installed leaves its columns empty.
+Prints Markdown tables; writes every run to `out/bench.json` as soon as it ends. `--resume` goes on from that file, if it is of
+this commit and length. `--page` runs nothing: it computes the tables of docs/validation/speed.md from the file. A simulator
+that is not installed leaves its columns empty.
 
 The measure is data packets that the receivers delivered in order, per CPU second (user and system) of the whole process,
 and the process's peak resident memory. Each simulator runs the scenario for as long as it takes to make
@@ -23,7 +26,8 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,6 +43,15 @@ NS3_LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point"
 NS2_VARIANTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1", "rack": "Sack1"}
 SIMULATORS = ("farlink", "ns-2", "ns-3")
 HEADER_BYTES = 40
+
+RESULTS = ROOT / "out" / "bench.json"
+PAGE = ROOT / "docs" / "validation" / "speed.md"
+TITLES = {
+    "peers": "Beside ns-2 and ns-3",
+    "users": "What users run, beside ns-2 where it has that",
+    "flows": "farlink against the number of flows, 1.55 Mb/s and 270 ms each",
+    "windows": "Against the window, 540 ms of round trip, a link that the window fills",
+}
 
 Scenario = dict[str, Any]
 
@@ -203,6 +216,7 @@ class Run:
     packets: float
     cpu_s: float
     peak_mb: float
+    repeat: int = 0
 
     @property
     def packets_per_cpu_s(self) -> float:
@@ -415,19 +429,23 @@ def scaling_table(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
-def run_windows(simulators: list[str], scale: float) -> list[Run]:
-    """One run of each window, without loss and with."""
-    runs = []
-    for window in WINDOWS:
-        for losses in (0, LOSSES_PER_WINDOW):
-            scenario = window_scenario(window, WINDOW_PACKETS * scale, losses)
-            measured = run_farlink(scenario, f"window-{window}-{losses}")
-            runs.append(Run(f"window {window}, {losses}", "farlink", scenario["duration_s"], *measured))
-    for window in WINDOWS_NS3 if "ns-3" in simulators else ():
-        scenario = window_scenario(window, WINDOW_PACKETS_NS3 * scale, 0)
-        measured = measure(ns3_command(scenario, scenario["duration_s"]), result_count)
-        runs.append(Run(f"window {window}, 0", "ns-3", scenario["duration_s"], *measured))
-    return runs
+def run_window(window: int, losses: float, scale: float) -> Run:
+    """One run of farlink over a link that `window` segments fill."""
+    name, scenario = f"window {window}, {losses}", window_scenario(window, WINDOW_PACKETS * scale, losses)
+    return Run(name, "farlink", scenario["duration_s"], *run_farlink(scenario, f"window-{window}-{losses}"))
+
+
+def run_window_ns3(window: int, scale: float) -> Run:
+    """The same in ns-3, without losses."""
+    scenario = window_scenario(window, WINDOW_PACKETS_NS3 * scale, 0)
+    measured = measure(ns3_command(scenario, scenario["duration_s"]), result_count)
+    return Run(f"window {window}, 0", "ns-3", scenario["duration_s"], *measured)
+
+
+def run_scaling(flows: int, scale: float) -> Run:
+    """One run of farlink with so many flows."""
+    scenario = scaling_scenario(flows, scale)
+    return Run(str(flows), "farlink", scenario["duration_s"], *run_farlink(scenario, f"scaling-{flows}"))
 
 
 def window_table(runs: list[Run]) -> str:
@@ -452,55 +470,133 @@ def machine() -> dict[str, Any]:
     return {"processor": model, "cores": os.cpu_count(), "load_average": os.getloadavg()[0]}
 
 
+# What is run once in each repetition: the case, the simulator, and the call.
+Step = tuple[str, str, Callable[[], Run | None]]
+
+
+def steps(cases: list[Case], simulators: list[str], scale: float, has_series: bool) -> list[Step]:
+    """One repetition, in order; `has_series` adds the series of windows and of flows."""
+    every: list[Step] = [
+        (case.name, simulator, partial(run_case, case, simulator, scale)) for case in cases for simulator in simulators
+    ]
+    if not has_series or "farlink" not in simulators:
+        return every
+    for window in WINDOWS:
+        every += [
+            (f"window {window}, {losses}", "farlink", partial(run_window, window, losses, scale))
+            for losses in (0, LOSSES_PER_WINDOW)
+        ]
+    for window in WINDOWS_NS3 if "ns-3" in simulators else ():
+        every.append((f"window {window}, 0", "ns-3", partial(run_window_ns3, window, scale)))
+    return every + [(str(flows), "farlink", partial(run_scaling, flows, scale)) for flows in SCALING_FLOWS]
+
+
+def commit() -> str:
+    """The commit of the tree, with a plus sign if it has changes."""
+    words = ["git", "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def load(file: Path) -> tuple[dict[str, Any], list[Run]]:
+    """What `save` wrote: all but the runs, and the runs."""
+    report = json.loads(file.read_text())
+    return report, [Run(**run) for run in report.pop("runs")]
+
+
+def save(about: Mapping[str, Any], runs: list[Run]) -> None:
+    """Write all runs so far."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    new = RESULTS.with_suffix(".new")
+    new.write_text(json.dumps({**about, "runs": [asdict(run) for run in runs]}, indent=1) + "\n")
+    new.replace(RESULTS)
+
+
+def provenance(about: Mapping[str, Any], runs: list[Run]) -> str:
+    """A sentence: on what, of what and when the runs are."""
+    machine_ = about["machine"]
+    repeats = max((run.repeat for run in runs), default=0) + 1
+    return (
+        f"{machine_['processor']}, one core of {machine_['cores']}, load {machine_['load_average']:.1f} at the start; commit "
+        f"{about['commit']}, {about['date']}; medians of {repeats} alternating runs."
+    )
+
+
+def tables(runs: list[Run]) -> dict[str, str]:
+    """The tables that the runs suffice for, by the name of their place in the page."""
+    names = {run.case for run in runs}
+    cases, used = ([case for case in group if case.name in names] for group in (CASES, USERS))
+    found = {"peers": speed_table(runs, cases) if cases else "", "users": speed_table(runs, used) if used else ""}
+    if all(str(flows) in names for flows in SCALING_FLOWS):
+        found |= {"flows": scaling_table(runs), "windows": window_table(runs)}
+    return {name: text for name, text in found.items() if text}
+
+
+def write_page(file: Path) -> None:
+    """Put the tables and where they come from between the marks `<!-- bench: NAME -->` and `<!-- end -->` of the page."""
+    about, runs = load(file)
+    if about["scale"] != 1.0:
+        raise SystemExit(f"{file} is of a quick run (scale {about['scale']}); run benches/peers.py without --quick first")
+    names = {run.case for run in runs}
+    missing = [case.name for case in (*CASES, *USERS) if case.name not in names]
+    if missing:
+        raise SystemExit(f"{file} lacks {len(missing)} cases, first {missing[0]!r}; benches/peers.py --resume runs them")
+    page = PAGE.read_text()
+    for name, text in {"provenance": provenance(about, runs), **tables(runs)}.items():
+        before, mark, rest = page.partition(f"<!-- bench: {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        if not mark or not end:
+            raise SystemExit(f"{PAGE} has no place for the table {name}: <!-- bench: {name} --> to <!-- end -->")
+        page = f"{before}{mark}\n{text}\n\n{end}{after}"
+    PAGE.write_text(page)
+
+
 def main() -> None:
     """Run everything in turn; print the tables; write the runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5, help="how often each case runs (default 5)")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the length, once: does it work at all?")
     parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="cases whose name contains one of these")
+    parser.add_argument("--resume", action="store_true", help="go on with the runs that are missing in out/bench.json")
+    parser.add_argument("--page", nargs="?", const=RESULTS, type=Path, metavar="FILE", help="only rewrite the page's tables")
     options = parser.parse_args()
+    if options.page:
+        write_page(options.page)
+        return
 
     repeats, scale = (1, 0.05) if options.quick else (options.repeats, 1.0)
     simulators = available()
     wanted = [case for case in (*CASES, *USERS) if not options.only or any(text in case.name for text in options.only)]
-    cases, used = [case for case in wanted if case in CASES], [case for case in wanted if case in USERS]
-    about = machine()
-    begun = time.monotonic()
+    about: dict[str, Any] = {"machine": machine(), "commit": commit(), "date": time.strftime("%Y-%m-%d"), "scale": scale}
     runs: list[Run] = []
+    if options.resume and RESULTS.exists():
+        before, runs = load(RESULTS)
+        if any(before[key] != about[key] for key in ("commit", "scale")):
+            raise SystemExit(
+                f"{RESULTS} is of commit {before['commit']} and scale {before['scale']}, and this is {about['commit']} and "
+                f"{scale}; run without --resume to begin anew"
+            )
+        about = before
+    done = {(run.repeat, run.case, run.simulator) for run in runs}
+    begun = time.monotonic()
     for repeat in range(repeats):
-        for case in wanted:
-            for simulator in simulators:
-                run = run_case(case, simulator, scale)
-                if run:
-                    runs.append(run)
-                    print(
-                        f"{repeat + 1}/{repeats} {case.name}, {simulator}: {millions(run.packets_per_cpu_s)} packets "
-                        f"per CPU s in {run.cpu_s:.2f} s, {run.peak_mb:.0f} MB",
-                        file=sys.stderr,
-                    )
-        if "farlink" in simulators and not options.only:
-            runs += run_windows(simulators, scale)
-            for flows in SCALING_FLOWS:
-                scenario = scaling_scenario(flows, scale)
-                measured = run_farlink(scenario, f"scaling-{flows}")
-                runs.append(Run(str(flows), "farlink", scenario["duration_s"], *measured))
+        for name, simulator, call in steps(wanted, simulators, scale, not options.only):
+            if (repeat, name, simulator) in done:
+                continue
+            run = call()
+            if run is None:
+                continue
+            runs.append(replace(run, repeat=repeat))
+            save(about, runs)
+            print(
+                f"{repeat + 1}/{repeats} {name}, {simulator}: {millions(run.packets_per_cpu_s)} packets per CPU s in "
+                f"{run.cpu_s:.2f} s, {run.peak_mb:.0f} MB",
+                file=sys.stderr,
+            )
 
-    print(f"{about['processor']}, one core of {about['cores']}, load {about['load_average']:.1f} at the start;")
-    print(f"medians of {repeats} alternating runs, {time.monotonic() - begun:.0f} s in all.\n")
-    if cases:
-        print(speed_table(runs, cases))
-    if used:
-        print("\nWhat users run, beside ns-2 where it has that:\n")
-        print(speed_table(runs, used))
-    if any(run.case == str(SCALING_FLOWS[0]) for run in runs):
-        print("\nfarlink against the number of flows, 1.55 Mb/s and 270 ms each:\n")
-        print(scaling_table(runs))
-        print("\nAgainst the window, 540 ms of round trip, a link that the window fills:\n")
-        print(window_table(runs))
-    WORK.mkdir(parents=True, exist_ok=True)
-    report = {"machine": about, "repeats": repeats, "scale": scale, "runs": [asdict(run) for run in runs]}
-    (WORK.parent / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
-    print("\nEvery run: out/bench.json", file=sys.stderr)
+    print(provenance(about, runs))
+    for name, text in tables(runs).items():
+        print(f"\n{TITLES[name]}:\n\n{text}")
+    print(f"\nEvery run: {RESULTS.relative_to(ROOT)}; {time.monotonic() - begun:.0f} s in all", file=sys.stderr)
 
 
 if __name__ == "__main__":

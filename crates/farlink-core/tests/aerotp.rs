@@ -46,11 +46,11 @@ pub(crate) fn wait(net: &mut Net, seconds: f64) {
 }
 
 pub(crate) fn packets(net: &Net, side: usize) -> Vec<Segment<Virtual>> {
-    net.log.iter().filter(|sent| sent.1 == side).map(|sent| sent.2).collect()
+    net.log.iter().filter(|sent| sent.1 == side).map(|sent| sent.2.clone()).collect()
 }
 
 pub(crate) fn last_of(net: &Net, side: usize, is_wanted: impl Fn(&Segment<Virtual>) -> bool) -> Segment<Virtual> {
-    *packets(net, side).iter().rfind(|segment| is_wanted(segment)).expect("it was sent")
+    packets(net, side).into_iter().rfind(|segment| is_wanted(segment)).expect("it was sent")
 }
 
 /// A connection that has carried data in both directions.
@@ -272,17 +272,18 @@ fn forged_acknowledgements_are_ignored() {
     wait(&mut net, 100.0);
     net.is_cut = [true; 2];
     write(&mut net, 0, 1000);
-    let data = packets(&net, 0)[0];
+    let data = packets(&net, 0)[0].clone();
     let mack = Mack { echo: data.timestamp, window: 1000, is_from_start: true, is_to_end: true, ..Mack::default() };
-    let good = Segment { tag: 99, flags: Flags::MACK, mack: Some(mack), timestamp: 5, payload: Virtual(0), ..data };
+    let good =
+        Segment { tag: 99, flags: Flags::MACK, mack: Some(Box::new(mack)), timestamp: 5, payload: Virtual(0), ..data };
     let with = |change: fn(&mut Mack)| {
         let mut mack = mack;
         change(&mut mack);
-        Segment { mack: Some(mack), ..good }
+        Segment { mack: Some(Box::new(mack)), ..good.clone() }
     };
     let forged = [
-        Segment { sequence: data.sequence.wrapping_add(1001), ..good },
-        Segment { sequence: data.sequence.wrapping_sub(1), ..good },
+        Segment { sequence: data.sequence.wrapping_add(1001), ..good.clone() },
+        Segment { sequence: data.sequence.wrapping_sub(1), ..good.clone() },
         with(|mack| mack.echo = mack.echo.wrapping_sub(1)),
         with(|mack| mack.echo = mack.echo.wrapping_add(2_000_000)),
         with(|mack| mack.held = 2_000_000),
@@ -290,8 +291,8 @@ fn forged_acknowledgements_are_ignored() {
     ];
     wait(&mut net, 0.5);
     let before = format!("{:?}", net.ends[0].state());
-    for segment in forged {
-        net.ends[0].handle_packet(net.now, &segment, Rx::default());
+    for segment in &forged {
+        net.ends[0].handle_packet(net.now, segment, Rx::default());
         assert_eq!(format!("{:?}", net.ends[0].state()), before);
     }
     assert_eq!(net.ends[0].probe().acknowledged_bytes, Some(0));
@@ -312,10 +313,10 @@ fn only_a_reset_for_a_sent_segment_is_accepted() {
     let sent = last_of(&net, 0, |segment| segment.mack.is_none());
     let reset = Segment { flags: Flags::RESET, payload: Virtual(0), ..sent };
     let forged = [
-        Segment { tag: sent.tag.wrapping_add(1), ..reset },
-        Segment { sequence: sent.sequence.wrapping_add(500), ..reset },
-        Segment { timestamp: sent.timestamp.wrapping_add(1_000_000), ..reset },
-        Segment { timestamp: sent.timestamp.wrapping_sub(3_000_000), ..reset },
+        Segment { tag: sent.tag.wrapping_add(1), ..reset.clone() },
+        Segment { sequence: sent.sequence.wrapping_add(500), ..reset.clone() },
+        Segment { timestamp: sent.timestamp.wrapping_add(1_000_000), ..reset.clone() },
+        Segment { timestamp: sent.timestamp.wrapping_sub(3_000_000), ..reset.clone() },
     ];
     for segment in forged {
         net.ends[0].handle_packet(net.now, &segment, Rx::default());
@@ -381,7 +382,7 @@ fn a_half_open_peer_takes_little_memory() {
     net.is_reader_asleep[1] = true;
     write(&mut net, 0, 10_000);
     assert_eq!(packets(&net, 0).len(), 3, "the opener knows the peer");
-    let data = packets(&net, 0)[2];
+    let data = packets(&net, 0)[2].clone();
     wait(&mut net, 0.1);
     let mack = last_of(&net, 1, |segment| segment.mack.is_some()).mack.unwrap();
     assert_eq!(mack.window, 0);
@@ -407,7 +408,7 @@ fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
     let data = last_of(&net, 0, |segment| segment.payload.0 > 0);
     let repair = Repair { start: data.opening, bytes: 8400, symbol_bytes: 84, symbols: 100, index: 100 };
     let flags = data.flags.with(Flags::REPAIR);
-    let asks = Segment { sequence: data.opening, flags, repair: Some(repair), payload: Virtual(84), ..data };
+    let asks = Segment { sequence: data.opening, flags, repair: Some(repair), payload: Virtual(84), ..data.clone() };
     let outside = net.ends[1].dropped().outside;
     net.ends[1].handle_packet(net.now, &asks, Rx::default());
     assert_eq!(net.ends[1].dropped().outside, outside + 1);
@@ -419,8 +420,13 @@ fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
         let next = data.opening.wrapping_add(10_000);
         let symbols = u32::div_ceil(bytes, 8000) as u16;
         let repair = Repair { start: next, bytes, symbol_bytes: 8000, symbols, index: symbols.into() };
-        let asks =
-            Segment { flags: Flags::REPAIR, sequence: next, repair: Some(repair), payload: Virtual(8000), ..data };
+        let asks = Segment {
+            flags: Flags::REPAIR,
+            sequence: next,
+            repair: Some(repair),
+            payload: Virtual(8000),
+            ..data.clone()
+        };
         let outside = net.ends[1].dropped().outside;
         net.ends[1].handle_packet(net.now, &asks, Rx::default());
         assert_eq!(net.ends[1].dropped().outside, outside + expected, "{bytes}");
@@ -454,12 +460,12 @@ fn contradictory_segments_are_dropped() {
     let data = Segment { sequence: 0, ..last_of(&net, 0, |segment| segment.payload.0 > 0) };
     let mack = last_of(&net, 0, |segment| segment.mack.is_some());
     let malformed = [
-        Segment { flags: data.flags.with(Flags::MACK), ..data },
-        Segment { flags: data.flags.with(Flags::REPAIR), ..data },
-        Segment { repair: Some(Repair::default()), ..data },
-        Segment { payload: Virtual(1), ..mack },
-        Segment { flags: mack.flags.with(Flags::AFIN), ..mack },
-        Segment { flags: Flags(mack.flags.0 & !Flags::MACK.0), ..mack },
+        Segment { flags: data.flags.with(Flags::MACK), ..data.clone() },
+        Segment { flags: data.flags.with(Flags::REPAIR), ..data.clone() },
+        Segment { repair: Some(Repair::default()), ..data.clone() },
+        Segment { payload: Virtual(1), ..mack.clone() },
+        Segment { flags: mack.flags.with(Flags::AFIN), ..mack.clone() },
+        Segment { flags: Flags(mack.flags.0 & !Flags::MACK.0), ..mack.clone() },
     ];
     for segment in malformed {
         net.ends[1].handle_packet(net.now, &segment, Rx::default());
@@ -467,8 +473,12 @@ fn contradictory_segments_are_dropped() {
     assert_eq!(net.ends[1].dropped().malformed, 6);
     // Repair symbols without a code, and data beyond the window.
     let next = last_of(&net, 0, |segment| segment.payload.0 > 0).sequence.wrapping_add(100);
-    let repair =
-        Segment { sequence: next, flags: data.flags.with(Flags::REPAIR), repair: Some(Repair::default()), ..data };
+    let repair = Segment {
+        sequence: next,
+        flags: data.flags.with(Flags::REPAIR),
+        repair: Some(Repair::default()),
+        ..data.clone()
+    };
     net.ends[1].handle_packet(net.now, &repair, Rx::default());
     let far = Segment { sequence: next.wrapping_add(80 << 20), ..data };
     net.ends[1].handle_packet(net.now, &far, Rx::default());
@@ -496,7 +506,7 @@ fn a_connection_of_more_than_four_gigabytes() {
             net.codepoints.clear();
         }
         // A segment of the previous cycle has the sequence number of the next data.
-        if let Some((at, segment)) = old
+        if let Some((at, segment)) = old.clone()
             && net.received[1] >= at + (1 << 32) - 30_000_000
             && net.received[1] < at + (1 << 32)
         {
@@ -574,7 +584,12 @@ fn over_a_lossy_link(keys: Value, is_closed: bool) -> (Vec<(Time, Segment<Virtua
     assert_eq!(net.received[1], 20_000);
     let complete = last_of(&net, 1, |segment| segment.mack.is_some()).sequence;
     let arrived = net.log.iter().find(|sent| sent.1 == 1 && sent.2.sequence == complete).unwrap().0;
-    let sent = net.log.iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|sent| (sent.0, sent.2)).collect();
+    let sent = net
+        .log
+        .iter()
+        .filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0)
+        .map(|sent| (sent.0, sent.2.clone()))
+        .collect();
     (sent, arrived)
 }
 
@@ -615,7 +630,8 @@ fn without_spare_copies_only_lost_segments_are_retransmitted() {
     net.faults = (0..50).map(|n| if n % 3 == 0 { pair::Fault::Lose } else { pair::Fault::Delay(20) }).collect();
     net.write_all(0, 2000, 2000);
     wait(&mut net, 10.0);
-    let sent: Vec<_> = net.log.iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|s| (s.0, s.2)).collect();
+    let sent: Vec<_> =
+        net.log.iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|s| (s.0, s.2.clone())).collect();
     assert!(repeated_early(&sent).is_empty() && sent.len() > 20);
 }
 

@@ -175,7 +175,7 @@ fn stray_segments_are_answered_with_resets() {
     let [(to, reset)] = &host.answers[..] else { panic!("{:?}", host.answers) };
     assert_eq!((*to, reset.tag, reset.timestamp, reset.flags), (FORGED, 9, stray.timestamp, Flags::RESET));
     let mack = Mack { edges: Edges::default(), ..Mack::default() };
-    host.arrive(FORGED, &Segment { flags: Flags::MACK, mack: Some(mack), payload: vec![], ..stray.clone() });
+    host.arrive(FORGED, &Segment { flags: Flags::MACK, mack: Some(Box::new(mack)), payload: vec![], ..stray.clone() });
     host.arrive(FORGED, &Segment { flags: Flags::RESET, payload: vec![], ..stray.clone() });
     assert_eq!((host.answers.len(), host.acceptor.refused().dropped.stray), (1, 3));
     // One answer waits for each address, and at most as many as the backlog has slots.

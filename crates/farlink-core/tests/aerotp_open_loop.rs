@@ -163,7 +163,7 @@ fn marks_and_damage_of_strangers_are_not_counted() {
         receiver.handle_packet(Time::ZERO, &own, Rx::default());
         for n in 0..10 {
             let tag = if has_right_tag { own.tag } else { own.tag.wrapping_add(1 + n) };
-            let forged = Segment { tag, ..own };
+            let forged = Segment { tag, ..own.clone() };
             receiver.handle_packet(Time::ZERO, &forged, Rx { ecn: Ecn::Congestion, ..Rx::default() });
             let damaged = Rx { integrity: Integrity::PayloadDamaged, ..Rx::default() };
             receiver.handle_packet(Time::ZERO, &forged, damaged);
@@ -204,7 +204,7 @@ fn reports_count_what_arrives_for_a_learnt_rate() {
                 sender.connection_mut().set_mode([Mode::QuasiReliable, Mode::Unreliable][changes / 8 % 2]).unwrap();
             }
             while let Some(answer) = receiver.poll_transmit(now) {
-                if let Some(mack) = answer.packet.mack {
+                if let Some(mack) = &answer.packet.mack {
                     assert_eq!(mack.counts_symbols, keys.get("rate_control").is_some());
                     counted.extend(mack.edges.blocks());
                     assert!(counted.is_empty() || counted.last() == Some(&(arrived, 0)), "{counted:?}, {arrived}");

@@ -255,7 +255,8 @@ impl World {
             let integrity = if self.rng.chance(faults) { Integrity::Mended { bits: 3 } } else { Integrity::Intact };
             let delay = Instant::from(least_delay_ms + self.rng.below(jitter_ms + 1)) * MS;
             self.count += 1;
-            self.under_way.insert((self.now + delay, self.count), (1 - side, transmit.packet, Rx { ecn, integrity }));
+            self.under_way
+                .insert((self.now + delay, self.count), (1 - side, transmit.packet.clone(), Rx { ecn, integrity }));
         }
         self.note(side, Seen::Sent(transmit.into()));
     }
@@ -349,7 +350,7 @@ impl World {
             }
             Act::Old(back) => {
                 let sent = self.log.iter().rev().filter_map(|(_, side, seen)| match seen {
-                    Seen::Sent(transmit) => Some((1 - side, transmit.packet)),
+                    Seen::Sent(transmit) => Some((1 - side, transmit.packet.clone())),
                     _ => None,
                 });
                 let Some((to, segment)) = sent.take(back + 1).last() else { return };

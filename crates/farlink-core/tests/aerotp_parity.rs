@@ -193,7 +193,7 @@ fn macks_are_corrected() {
         let mut longest = 0;
         wire.transfer(&data(60_000), &mut |rng, segment, bytes, header| {
             count += 1;
-            if let Some(mack) = segment.mack {
+            if let Some(mack) = &segment.mack {
                 longest = longest.max(mack.edges.len());
                 let is_damaged = rng.chance(0.6);
                 bytes[header + (rng.uniform() * (bytes.len() - header) as f64) as usize] ^=
@@ -228,7 +228,7 @@ fn a_mack_has_as_much_parity_for_its_length_as_data() {
         let mut wire = Wire::new([&json!({ "mode": mode }), &keys], 4);
         let mut words = Vec::new();
         wire.transfer(b"some data", &mut |_, segment, _, _| {
-            if let Some(mack) = segment.mack {
+            if let Some(mack) = &segment.mack {
                 words.push((mack.edges.len(), segment.fec_words));
             }
         });

@@ -25,13 +25,13 @@ fn a_restarted_listener_resets() {
 fn an_opener_learns_from_an_acknowledgement_that_its_listener_restarted() {
     let mut net = established(json!({}));
     wait(&mut net, 1.0); // longer than timestamps lag behind `[G2]`
-    let old = packets(&net, 0)[0];
+    let old = packets(&net, 0)[0].clone();
     net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
     net.is_cut[1] = true;
     net.ends[1].handle_packet(net.now, &old, Rx::default());
     wait(&mut net, 1.0);
     let answer = last_of(&net, 1, |segment| segment.mack.is_some() && segment.flags.has(Flags::ASYN));
-    let forged = Segment { sequence: answer.sequence.wrapping_add(100_000), ..answer };
+    let forged = Segment { sequence: answer.sequence.wrapping_add(100_000), ..answer.clone() };
     net.ends[0].handle_packet(net.now, &forged, Rx::default());
     assert_eq!(net.ends[0].state(), State::Established, "it acknowledges data that was never sent");
     net.ends[0].handle_packet(net.now, &answer, Rx::default());
@@ -43,7 +43,7 @@ fn an_opener_learns_from_an_acknowledgement_that_its_listener_restarted() {
 #[test]
 fn a_restarted_opener_is_served() {
     let mut net = established(json!({}));
-    let old = packets(&net, 0)[0];
+    let old = packets(&net, 0)[0].clone();
     net.ends[0] = restarted(json!({}), 99).into_iter().next().unwrap();
     (net.received, net.events) = ([0; 2], [vec![], vec![]]);
     net.write_all(0, 500, 500);
@@ -66,7 +66,7 @@ fn a_restarted_opener_is_served() {
 #[test]
 fn an_opening_of_an_earlier_incarnation_opens_nothing() {
     let mut net = established(json!({}));
-    let old = packets(&net, 0)[0];
+    let old = packets(&net, 0)[0].clone();
     assert!(old.flags.has(Flags::ASYN));
     net.ends[0] = restarted(json!({}), 99).into_iter().next().unwrap();
     write(&mut net, 0, 100);
@@ -74,7 +74,7 @@ fn an_opening_of_an_earlier_incarnation_opens_nothing() {
     net.received = [0; 2];
     net.ends[1].handle_packet(net.now, &old, Rx::default());
     net.pump(1);
-    let question = *packets(&net, 1).last().unwrap();
+    let question = packets(&net, 1).pop().unwrap();
     assert!(question.mack.is_none() && question.payload.is_empty(), "{question:?}");
     net.ends[0] = restarted(json!({}), 199).into_iter().next().unwrap();
     write(&mut net, 0, 500);

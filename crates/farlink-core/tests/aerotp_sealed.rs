@@ -203,7 +203,7 @@ impl Vector {
                     flags: Flags::MACK.with(Flags::FEC),
                     sequence: 0x1112_1390,
                     timestamp: 0x3132_3334,
-                    mack: Some(mack),
+                    mack: Some(Box::new(mack)),
                     ..Segment::default()
                 }
             }
@@ -217,7 +217,10 @@ impl Vector {
             other => panic!("no test expects {other}"),
         };
         let header_bytes = (OUTER_BYTES + bytes(&self.segment).len() + TAG_BYTES) as u16
-            - segment.mack.map_or(segment.payload.len() as u16, |mack| mack.body_bytes(segment.sequence) as u16);
+            - segment
+                .mack
+                .as_ref()
+                .map_or(segment.payload.len() as u16, |mack| mack.body_bytes(segment.sequence) as u16);
         let ecn = if self.name == "several codewords" { Ecn::Capable0 } else { Ecn::NotCapable };
         (Segment { header_bytes, fec_words: self.parity_words, ..segment }, ecn)
     }

@@ -118,7 +118,8 @@ proptest! {
                 // A MACK of everything sent so far, with the clock's time of an earlier instant.
                 _ => {
                     let echo = stamp(now).wrapping_sub(u32::from(random) / 8);
-                    Segment { mack: Some(Mack { echo, window: 1 << 20, ..Mack::default() }), ..segment(Flags::MACK, 0) }
+                    let mack = Mack { echo, window: 1 << 20, ..Mack::default() };
+                    Segment { mack: Some(Box::new(mack)), ..segment(Flags::MACK, 0) }
                 }
             };
             // A forger that knows the clock meets the instant of a segment with one of 65,536 lags.
@@ -377,7 +378,8 @@ fn marks_and_damage_of_strangers_are_not_counted() {
         }
         world.write(0, &[3], false);
         world.run_for(1.0);
-        let mack = world.sent.iter().rfind(|sent| sent.1 == 1 && sent.2.mack.is_some()).unwrap().2.mack.unwrap();
+        let mack =
+            world.sent.iter().rfind(|sent| sent.1 == 1 && sent.2.mack.is_some()).unwrap().2.mack.clone().unwrap();
         assert_eq!((mack.marked, mack.damaged), if has_right_tag { (10, 10) } else { (0, 0) });
     }
 }
@@ -537,7 +539,7 @@ fn stranger(rng: &mut Rng, world: &World, to: usize, past: &[(usize, Segment<Dat
             let echo = if rng.chance(0.5) { now.wrapping_sub(rng.below(100_000) as u32) } else { word(rng) };
             let mack = Mack { echo, window: word(rng), marked: 500, damaged: 500, ..Mack::default() };
             let flags = if rng.chance(0.5) { Flags::MACK } else { Flags::MACK.with(Flags::ASYN) };
-            Segment { mack: Some(mack), ..segment(flags, 0) }
+            Segment { mack: Some(Box::new(mack)), ..segment(flags, 0) }
         }
         4 => return Segment { tag: mine.unwrap_or(tag), sequence, timestamp, ..segment(Flags::RESET, 0) },
         _ => segment(Flags::default(), payload),

@@ -235,7 +235,7 @@ pub(crate) fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>
                 sequence,
                 timestamp,
                 opening,
-                mack,
+                mack: mack.map(Box::new),
                 repair,
                 forward,
                 skipped,

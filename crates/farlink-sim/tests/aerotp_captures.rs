@@ -59,7 +59,7 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
     let when = |is_there: bool, number: u32| if is_there { number.to_string() } else { String::new() };
     let of_repair =
         |number: fn(&Repair) -> u32| segment.repair.as_ref().map_or(String::new(), |r| number(r).to_string());
-    let of_mack = |text: fn(&Mack) -> String| segment.mack.as_ref().map_or(String::new(), text);
+    let of_mack = |text: fn(&Mack) -> String| segment.mack.as_deref().map_or(String::new(), text);
     let edges = |number: fn((u32, u32)) -> u32| {
         let all = segment.mack.iter().flat_map(|mack| mack.edges.blocks().map(number).collect::<Vec<_>>());
         all.map(|number| number.to_string()).collect::<Vec<_>>().join(",")
@@ -70,7 +70,7 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
         Ecn::Capable0 => 2,
         Ecn::Congestion => 3,
     };
-    let length = segment.mack.map_or(segment.payload.len() as u32, |mack| mack.body_bytes(segment.sequence));
+    let length = segment.mack.as_ref().map_or(segment.payload.len() as u32, |mack| mack.body_bytes(segment.sequence));
     vec![
         envelope.source.port().to_string(),
         envelope.destination.port().to_string(),
@@ -189,7 +189,7 @@ fn tshark_reads_every_field_of_simulated_runs() {
         let (mut macks, mut blocks, mut ends, mut openings) = (0, 0, 0, 0);
         for (segment, _) in &sent {
             macks += u32::from(segment.mack.is_some());
-            blocks += segment.mack.map_or(0, |mack| mack.edges.len());
+            blocks += segment.mack.as_ref().map_or(0, |mack| mack.edges.len());
             ends += u32::from(segment.flags.has(Flags::AFIN));
             openings += u32::from(segment.flags.has(Flags::ASYN));
         }
@@ -201,8 +201,8 @@ fn tshark_reads_every_field_of_simulated_runs() {
         let has_forwards =
             sent.iter().any(|(s, _)| s.forward.is_some()) && sent.iter().any(|(s, _)| s.skipped.is_some());
         assert_eq!(has_forwards, name == "deadline");
-        let has_distances = |mack: Mack| mack.has_distances && !mack.edges.is_empty();
-        assert_eq!(sent.iter().any(|(s, _)| s.mack.is_some_and(has_distances)), name == "slow way back");
+        let has_distances = |mack: &Mack| mack.has_distances && !mack.edges.is_empty();
+        assert_eq!(sent.iter().any(|(s, _)| s.mack.as_deref().is_some_and(has_distances)), name == "slow way back");
 
         let wanted = [&["_ws.malformed", "_ws.expert", "frame.protocols", "aerotp.crc.status"][..], &FIELDS].concat();
         let Some(rows) = tshark(name, &capture, &wanted) else { return };
@@ -248,7 +248,7 @@ fn kinds() -> Vec<Segment<Vec<u8>>> {
         },
         Segment {
             flags: Flags::MACK.with(Flags::CRC).with(Flags::EXTENDED),
-            mack: Some(mack),
+            mack: Some(Box::new(mack)),
             skipped: Some(4_000_000_000),
             ..Segment::default()
         },
@@ -256,13 +256,13 @@ fn kinds() -> Vec<Segment<Vec<u8>>> {
         Segment {
             flags: Flags::MACK.with(Flags::CRC).with(Flags::FEC),
             fec_words: 5,
-            mack: Some(mack),
+            mack: Some(Box::new(mack)),
             ..Segment::default()
         },
-        Segment { flags: Flags::MACK.with(Flags::CRC), sequence: 5, mack: Some(short), ..Segment::default() },
+        Segment { flags: Flags::MACK.with(Flags::CRC), sequence: 5, mack: Some(Box::new(short)), ..Segment::default() },
         Segment {
             flags: Flags::MACK.with(Flags::CRC),
-            mack: Some(Mack { edges: Edges::default(), ..short }),
+            mack: Some(Box::new(Mack { edges: Edges::default(), ..short })),
             ..Segment::default()
         },
     ]

@@ -1,8 +1,8 @@
-//! Handling trains of packets in one step changes nothing: a run that handles every packet separately gives the same
-//! result.
+//! Handling trains of packets in one step, and data in order where it arrives, changes nothing: a run that handles every packet
+//! separately gives the same result.
 
 use crate::common;
-use crate::common::random::{ack_timeout, scenarios, tcp, without_idle_keys};
+use crate::common::random::{ack_timeout, aerotp, scenarios, tcp, without_idle_keys};
 use crate::common::{once, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
@@ -156,6 +156,36 @@ fn repairs() -> impl Strategy<Value = Value> {
     )
 }
 
+/// AeroTP over one link, mostly with data in order, which endpoints absorb.
+fn telemetry() -> impl Strategy<Value = Value> {
+    let errors = prop_oneof![
+        3 => (4.5..8.0_f64).prop_map(|exponent| json!({ "kind": "ber", "ber": 10_f64.powf(-exponent) })),
+        1 => (0.0..0.05_f64).prop_map(|loss| json!({ "kind": "loss", "loss": loss })),
+    ];
+    let link = (5.0..6.3_f64, 0.0..0.3_f64, errors, proptest::option::of(0.0..0.1_f64));
+    let traffic = prop_oneof![
+        (4.0..6.0_f64).prop_map(|exponent| json!({ "kind": "file", "bytes": 10_f64.powf(exponent).round() })),
+        (4.0..5.5_f64, 100_u64..2000).prop_map(|(exponent, payload_bytes)| {
+            json!({ "kind": "cbr", "rate_bps": 10_f64.powf(exponent), "payload_bytes": payload_bytes })
+        }),
+    ];
+    (link, aerotp(), traffic, 1_u64..3, select(&[0.0, 0.0, 1.5][..])).prop_map(
+        |((rate, delay_s, errors, reports), transport, traffic, count, warmup_s)| {
+            let mut link = json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors });
+            if let Some(loss) = reports {
+                link["return"] = json!({ "channel": { "kind": "loss", "loss": loss } });
+            }
+            json!({
+                "duration_s": 20,
+                "measure": { "warmup_s": warmup_s },
+                "link": link,
+                "transport": { "aerotp": transport },
+                "flow": { "data": { "transport": "aerotp", "traffic": traffic, "count": count, "start_spread_s": 0.5 } },
+            })
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(common::cases(200)))]
 
@@ -166,6 +196,11 @@ proptest! {
 
     #[test]
     fn trains_change_nothing_while_losses_are_repaired(scenario in repairs(), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn absorbed_data_changes_nothing(scenario in telemetry(), seed in 0_u64..1000) {
         check(&scenario, seed)?;
     }
 

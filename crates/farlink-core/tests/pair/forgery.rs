@@ -237,7 +237,7 @@ impl World {
             9 => (segment.class, segment.fec_words) = (program.byte() & 7, u16::from(program.byte())),
             10..=12 => {
                 segment.sequence = program.near(known.sequence);
-                segment.mack = Some(forged_mack(segment.sequence, known.timestamp, program));
+                segment.mack = Some(Box::new(forged_mack(segment.sequence, known.timestamp, program)));
                 segment.flags = Flags(segment.flags.0 & !(Flags::AFIN.0 | Flags::REPAIR.0)).with(Flags::MACK);
                 segment.repair = None;
             }
@@ -308,8 +308,8 @@ fn there_and_back(segment: &Segment<Bytes>) {
     assert_eq!((tag, mode, class), (segment.tag, segment.mode, segment.class));
     assert_eq!((sequence, timestamp, repair), (segment.sequence, segment.timestamp, segment.repair));
     assert_eq!((fec_words, arrived.integrity), (segment.fec_words, Integrity::Intact));
-    let mack = segment.mack.map(|mack| Mack { held: mack.held.min((1 << 28) - 1), ..mack });
-    assert_eq!(arrived.segment.mack, mack);
+    let mack = segment.mack.as_deref().map(|mack| Mack { held: mack.held.min((1 << 28) - 1), ..*mack });
+    assert_eq!(arrived.segment.mack.as_deref(), mack.as_ref());
     if mack.is_none() {
         assert_eq!(arrived.segment.payload, segment.payload);
     }

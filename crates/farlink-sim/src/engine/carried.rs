@@ -20,6 +20,12 @@ pub(super) trait Carried: Load<Self> + Default + Codec + 'static {
     /// A packet without rare options.
     fn plain(common: Self::Common) -> Self;
 
+    /// The packet itself, if it is kept whole.
+    #[inline(always)]
+    fn whole(_common: &Self::Common) -> Option<&Self> {
+        None
+    }
+
     /// Adds rare options.
     fn add(&mut self, rare: Self::Rare);
 
@@ -60,8 +66,8 @@ pub(super) trait Carried: Load<Self> + Default + Codec + 'static {
 
 /// A packet on its way into a link's ring: a whole one, or one without rare options.
 pub(super) trait Load<P: Carried>: Packet {
-    /// Writes the common part into its place, field by field.
-    fn write(&self, place: &mut P::Common);
+    /// Writes the common part into its place, field by field. A packet that is kept whole is moved there and is empty afterwards.
+    fn write(&mut self, place: &mut P::Common);
 
     /// Its rare options.
     #[inline(always)]
@@ -135,7 +141,7 @@ impl Carried for Segment<Virtual> {
 
 impl Load<Segment<Virtual>> for Segment<Virtual> {
     #[inline(always)]
-    fn write(&self, place: &mut PlainSegment) {
+    fn write(&mut self, place: &mut PlainSegment) {
         place.seq = self.seq;
         place.ack = self.ack;
         place.payload_bytes = self.payload.0;
@@ -160,7 +166,7 @@ impl Load<Segment<Virtual>> for Segment<Virtual> {
 
 impl Load<Segment<Virtual>> for PlainSegment {
     #[inline(always)]
-    fn write(&self, place: &mut PlainSegment) {
+    fn write(&mut self, place: &mut PlainSegment) {
         place.seq = self.seq;
         place.ack = self.ack;
         place.payload_bytes = self.payload_bytes;
@@ -176,6 +182,31 @@ impl Load<Segment<Virtual>> for PlainSegment {
 /// scenarios use.
 macro_rules! whole {
     ($packet:ty, $endpoint:ty) => {
+        carried::whole_packet!($packet);
+
+        impl runs::Runs<$packet> for $endpoint {}
+    };
+}
+pub(super) use whole;
+
+/// As `whole`, with endpoints that absorb data.
+macro_rules! absorbed {
+    ($packet:ty, $endpoint:ty) => {
+        carried::whole_packet!($packet);
+
+        impl runs::Runs<$packet> for $endpoint {
+            #[inline(always)]
+            fn absorb(&mut self, now: Time, packet: &$packet, rx: Rx) -> Option<aerotp::Absorbed> {
+                Self::absorb(self, now, packet, rx)
+            }
+        }
+    };
+}
+pub(super) use absorbed;
+
+/// Keeps the packets of a protocol whole.
+macro_rules! whole_packet {
+    ($packet:ty) => {
         impl carried::Carried for $packet {
             type Common = Self;
             type Rare = ();
@@ -185,20 +216,23 @@ macro_rules! whole {
                 common
             }
 
+            #[inline(always)]
+            fn whole(common: &Self) -> Option<&Self> {
+                Some(common)
+            }
+
             fn add(&mut self, _rare: ()) {}
         }
 
         impl carried::Load<$packet> for $packet {
             #[inline(always)]
-            fn write(&self, place: &mut Self) {
-                *place = self.clone();
+            fn write(&mut self, place: &mut Self) {
+                *place = std::mem::take(self);
             }
         }
-
-        impl runs::Runs<$packet> for $endpoint {}
     };
 }
-pub(super) use whole;
+pub(super) use whole_packet;
 
 /// Packets that form trains: this file has the packet's parts, `runs.rs` the endpoint's shortcuts.
 macro_rules! in_trains {

@@ -54,7 +54,7 @@ use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Segment, TcpConnection};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
-use farlink_core::{Event, LinkHint, Rng, Time, Virtual};
+use farlink_core::{Event, LinkHint, Rng, Rx, Time, Virtual};
 
 use chain::FlowKey;
 use delays::Shared;
@@ -198,7 +198,7 @@ engine_protocols! {
     1 udp: Socket<Virtual>, Datagram<Virtual> => whole, [Udp],
     2 arq: Station<Virtual>, Frame<Virtual> => whole, [Arq],
     3 stp: stp::StpConnection<Virtual>, stp::Pdu<Virtual> => whole, [Stp],
-    4 aerotp: aerotp::Side<Virtual>, aerotp::Segment<Virtual> => whole, [Aerotp],
+    4 aerotp: aerotp::Side<Virtual>, aerotp::Segment<Virtual> => absorbed, [Aerotp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped`, which is called from time to time, returned true before the end.

@@ -1,9 +1,10 @@
 //! What the engine asks of an endpoint besides [`Stream`]: shortcuts, if it has any.
 
+use farlink_core::protocol::aerotp::Absorbed;
 use farlink_core::protocol::tcp::trains::PlainSegment;
 use farlink_core::protocol::tcp::trains::{Plain, Train};
 use farlink_core::protocol::tcp::{Segment, TcpConnection};
-use farlink_core::{Stream, Time, Virtual};
+use farlink_core::{Rx, Stream, Time, Virtual};
 
 use super::path::OnLink;
 
@@ -15,6 +16,13 @@ pub(super) trait Runs<P: OnLink>: Stream<Virtual, Packet = P> {
     #[inline(always)]
     fn handle_plain(&mut self, _now: Time, _plain: &P::Common) -> bool {
         false
+    }
+
+    /// As [`Endpoint::handle_packet`](farlink_core::Endpoint::handle_packet), for data for which nothing else is to be done: nothing is to be
+    /// sent, and no event to be told. Data in order counts as read. Returns `None`, without any effect, if `handle_packet` is to be used.
+    #[inline(always)]
+    fn absorb(&mut self, _now: Time, _packet: &P, _rx: Rx) -> Option<Absorbed> {
+        None
     }
 
     /// As [`Endpoint::poll_transmit`](farlink_core::Endpoint::poll_transmit), for packets whose loss is not reported to the

@@ -34,6 +34,7 @@ impl Allowance {
         self.left = self.left.map(|_| u64::MAX);
     }
 
+    #[inline]
     pub(super) fn is_proven(&self) -> bool {
         self.left.is_none()
     }

@@ -51,8 +51,11 @@ impl Echo {
     }
 
     /// A MACK that echoes the latest timestamp and has nothing else yet; none before the first segment.
-    pub(super) fn mack(&self, now: Time) -> Option<Mack> {
-        self.latest.map(|latest| Mack { echo: latest.stamp, held: held(latest.at, now), ..Mack::default() })
+    pub(super) fn mack(&self, now: Time) -> Option<Box<Mack>> {
+        let latest = self.latest?;
+        let mut mack = Box::<Mack>::default();
+        (mack.echo, mack.held) = (latest.stamp, held(latest.at, now));
+        Some(mack)
     }
 
     /// What the next acknowledgement reports of overtaken segments.

@@ -65,6 +65,12 @@ impl Forward {
         )
     }
 
+    /// Whether data may be given up at all.
+    #[inline]
+    pub(super) fn is_possible(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The stream was written up to a position.
     #[inline]
     pub(super) fn on_written(&mut self, now: Time, end: u64) {

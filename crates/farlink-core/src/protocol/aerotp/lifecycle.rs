@@ -46,6 +46,7 @@ impl Lifecycle {
     }
 
     /// ASYN_RX. Returns whether the peer's stream is open now. `[C4]`
+    #[inline]
     pub fn on_asyn(&mut self) -> bool {
         if self.is_listening {
             *self = Lifecycle { is_open: true, has_peer: true, ..Lifecycle::default() };
@@ -65,6 +66,7 @@ impl Lifecycle {
     }
 
     /// The peer sent a segment that shows that it has received one of this side.
+    #[inline]
     pub fn on_known(&mut self) {
         self.is_known_to_peer |= self.is_open;
     }
@@ -75,6 +77,7 @@ impl Lifecycle {
     }
 
     /// AFIN_RX, and nothing before it is missing. `[C21]`
+    #[inline]
     pub fn on_peer_ended(&mut self) {
         self.is_peer_ended |= self.is_open;
     }
@@ -109,21 +112,25 @@ impl Lifecycle {
     }
 
     /// Whether it waits for a peer.
+    #[inline]
     pub fn is_listening(&self) -> bool {
         self.is_listening
     }
 
     /// Whether a peer has sent anything.
+    #[inline]
     pub fn has_peer(&self) -> bool {
         self.has_peer
     }
 
     /// Whether the peer's stream has ended and arrived completely.
+    #[inline]
     pub fn is_peer_ended(&self) -> bool {
         self.is_peer_ended
     }
 
     /// Whether both streams have ended and both sides know it. `[C10]`
+    #[inline]
     pub fn is_over(&self) -> bool {
         self.is_end_acknowledged && self.is_peer_ended
     }

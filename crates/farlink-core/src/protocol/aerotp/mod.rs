@@ -9,6 +9,8 @@
 //!
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
+#[cfg(feature = "trains")]
+mod absorbed;
 mod acceptor;
 mod admission;
 mod amplification;
@@ -46,6 +48,8 @@ mod way_back;
 mod window_requests;
 mod write_times;
 
+#[cfg(feature = "trains")]
+pub use absorbed::Absorbed;
 pub use acceptor::{Acceptor, AcceptorLimits, Handle, Refused};
 pub use coded::Coded;
 pub use config::{AerotpConfig, Opens, PacketLength};

@@ -22,24 +22,29 @@ impl Latest {
 
     /// Whether a segment that arrives now was sent after it. After half of the range of timestamps this holds for every segment,
     /// because none is in flight that long. `[L8]`
+    #[inline]
     pub(super) fn is_before(&self, now: Time, stamp: u32) -> bool {
         self.is_stale(now) || stamp.wrapping_sub(self.stamp) as i32 > 0
     }
 
     /// Whether a segment that arrives now was sent before it.
+    #[inline]
     fn is_behind(&self, now: Time, stamp: u32) -> bool {
         self.behind(now, stamp) > 0
     }
 
     /// How many ticks before it a segment was sent that arrives now; 0 if it was sent later.
+    #[inline]
     pub(super) fn behind(&self, now: Time, stamp: u32) -> u32 {
         if self.is_before(now, stamp) { 0 } else { self.stamp.wrapping_sub(stamp) }
     }
 
+    #[inline]
     fn is_stale(&self, now: Time) -> bool {
         now.since(self.at) > HALF_ROUND
     }
 
+    #[inline]
     pub(super) fn update(&mut self, now: Time, stamp: u32) {
         if self.is_before(now, stamp) {
             *self = Latest::new(now, stamp);
@@ -68,20 +73,24 @@ impl Peer {
 
     /// Whether a segment is of the same connection: it has the same tag and, if it opens a connection, the same initial number.
     /// `[C11]`
+    #[inline]
     pub(super) fn has_sent<D>(&self, segment: &Segment<D>) -> bool {
         segment.tag == self.tag && (!segment.flags.has(Flags::ASYN) || segment.opening == self.initial)
     }
 
+    #[inline]
     pub(super) fn has_tag(&self, tag: u16) -> bool {
         tag == self.tag
     }
 
     /// Whether a segment is so old that its sequence number has wrapped since. `[R8]`
+    #[inline]
     pub(super) fn is_of_past_round(&self, now: Time, timestamp: u32) -> bool {
         self.high_water_marks.oldest().is_some_and(|mark| mark.is_behind(now, timestamp))
     }
 
     /// Notes the position up to which its stream has arrived.
+    #[inline]
     pub(super) fn on_progress(&mut self, position: u64) {
         self.high_water_marks.pass(position, self.latest);
     }
@@ -133,6 +142,7 @@ impl<T: Copy> HighWaterMarks<T> {
     }
 
     /// The note taken between one and two steps ago.
+    #[inline]
     pub(super) fn oldest(&self) -> Option<T> {
         self.noted[0]
     }

@@ -4,6 +4,8 @@ use crate::origin::{MoveOrigin, OriginShift};
 use crate::payload::Payload;
 use crate::time::Time;
 
+#[cfg(feature = "trains")]
+use super::absorbed::Absorbed;
 use super::coded;
 use super::config::AerotpConfig;
 use super::incoming::Incoming;
@@ -61,6 +63,27 @@ impl<D: Payload> Receiving<D> {
         each!(self, receiver => receiver.on_segment(now, incoming))
     }
 
+    /// Takes the next data in order and counts it as read, if nothing else is to be done for it; without any effect otherwise.
+    #[cfg(feature = "trains")]
+    #[inline]
+    pub(super) fn absorb(&mut self, now: Time, bytes: u64, timestamp: u32) -> Option<Absorbed> {
+        match self {
+            Receiving::Reliable(receiver) => receiver.absorb(now, bytes, timestamp),
+            Receiving::OpenLoop(receiver) => receiver.absorb(now, bytes, timestamp),
+            Receiving::Datagrams(_) | Receiving::Coded(_) => None,
+        }
+    }
+
+    /// Takes data behind a gap, if nothing else is to be done for it; without any effect otherwise.
+    #[cfg(feature = "trains")]
+    #[inline]
+    pub(super) fn absorb_early(&mut self, now: Time, position: u64, payload: &D, timestamp: u32) -> Option<Absorbed> {
+        match self {
+            Receiving::Reliable(receiver) => receiver.absorb_early(now, position, payload, timestamp),
+            _ => None,
+        }
+    }
+
     /// A segment has arrived of which `bits` wrong bits were corrected.
     #[inline]
     pub(super) fn on_mended(&mut self, bits: u16) {
@@ -69,6 +92,17 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
+    /// Whether data was skipped or the stream has an end, of which the application is to be told. It may know it already.
+    #[inline]
+    pub(super) fn may_have_event(&self) -> bool {
+        match self {
+            Receiving::Reliable(receiver) => receiver.may_have_event(),
+            Receiving::OpenLoop(receiver) => receiver.may_have_event(),
+            Receiving::Datagrams(_) | Receiving::Coded(_) => true,
+        }
+    }
+
+    #[inline]
     pub(super) fn on_timeout(&mut self, now: Time) {
         each!(self, receiver => receiver.on_timeout(now));
     }
@@ -91,7 +125,7 @@ impl<D: Payload> Receiving<D> {
     /// The acknowledgement that is due, if any: its ACK number 0 as a position, and the rest. `number` converts positions to
     /// sequence numbers.
     #[inline]
-    pub(super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
+    pub(super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Box<Mack>)> {
         match self {
             Receiving::Reliable(receiver) => receiver.next_mack(now, number),
             Receiving::Coded(receiver) => receiver.next_mack(now, number),

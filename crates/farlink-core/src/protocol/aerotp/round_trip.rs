@@ -11,15 +11,24 @@ pub(super) struct RoundTrip {
     /// In seconds; 0 before the first sample.
     smoothed: f64,
     variation: f64,
+    /// What follows from the two: every segment asks for it, and only acknowledgements change it. `None` before the first sample.
+    answer: Option<AnswerTimes>,
     pub(super) least: Time,
     pub(super) latest: Option<Time>,
     /// Margin for the time that the peer delays acknowledgements.
     margin: Time,
 }
 
+/// How long answers take.
+#[derive(Clone, Copy, Debug)]
+struct AnswerTimes {
+    usual: Time,
+    timeout: Time,
+}
+
 impl RoundTrip {
     pub(super) fn new(margin: Time) -> Self {
-        RoundTrip { smoothed: 0.0, variation: 0.0, least: Time::NEVER, latest: None, margin }
+        RoundTrip { smoothed: 0.0, variation: 0.0, answer: None, least: Time::NEVER, latest: None, margin }
     }
 
     /// Takes a sample of the round-trip time, without the time for which the peer delayed its answer.
@@ -37,17 +46,21 @@ impl RoundTrip {
             self.variation += ((self.smoothed - sample).abs() - self.variation) / 4.0;
             self.smoothed += (sample - self.smoothed) / 8.0;
         }
+        let usual = Time::from_secs_f64(self.smoothed);
+        let variation = (4.0 * self.variation).max(self.smoothed * LEAST_VARIATION).max(LEAST_MARGIN_S);
+        self.answer = Some(AnswerTimes { usual, timeout: usual + Time::from_secs_f64(variation) + self.margin });
     }
 
     /// The usual time of an answer; `None` before the first one.
+    #[inline]
     pub(super) fn smoothed(&self) -> Option<Time> {
-        (self.smoothed > 0.0).then(|| Time::from_secs_f64(self.smoothed))
+        self.answer.map(|answer| answer.usual)
     }
 
     /// The timeout, after which an answer is overdue.
+    #[inline]
     pub(super) fn timeout(&self) -> Option<Time> {
-        let variation = (4.0 * self.variation).max(self.smoothed * LEAST_VARIATION).max(LEAST_MARGIN_S);
-        self.smoothed().map(|smoothed| smoothed + Time::from_secs_f64(variation) + self.margin)
+        self.answer.map(|answer| answer.timeout)
     }
 
     /// How long after one probe of a silent path the next one follows: an eighth of a timeout, or 50 ms if that is sooner, but not

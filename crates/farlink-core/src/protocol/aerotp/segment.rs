@@ -162,7 +162,9 @@ pub struct Repair {
 }
 
 /// An AeroTP segment. All segments carry the sender's timestamp, mode and tag, and a sequence number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// The content of a MACK is four times as long as the rest and stands apart, so that segments with data are short to move.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment<D> {
     /// Chosen at random by its sender for this connection.
     pub tag: u16,
@@ -183,7 +185,7 @@ pub struct Segment<D> {
     /// With ASYN: initial sequence number of the stream.
     pub opening: u32,
     /// With MACK: its content.
-    pub mack: Option<Mack>,
+    pub mack: Option<Box<Mack>>,
     /// With REPAIR: the description of the block.
     pub repair: Option<Repair>,
     /// The position at which the stream continues: missing data before it was given up. `[V3]`
@@ -201,11 +203,13 @@ pub struct Segment<D> {
 
 impl<D> Segment<D> {
     /// The extended fields that are numbers, in the order of their types. `[L6]`
+    #[inline]
     pub(crate) fn extended_numbers(&self) -> [Option<u32>; 4] {
         [self.forward, self.skipped, self.overtaken_by, self.mack_bytes_per_s]
     }
 
     /// Length of the extended fields including the byte with the number of words; 0 if there are none.
+    #[inline]
     pub(crate) fn extended_bytes(&self) -> u16 {
         let numbers = self.extended_numbers().iter().flatten().count() as u16;
         let bytes = if self.class > 0 { 3 } else { 0 } + 6 * numbers;
@@ -215,6 +219,7 @@ impl<D> Segment<D> {
 
 impl<D: Payload> Segment<D> {
     /// Whether its flags contradict its content. `[B3]`
+    #[inline]
     pub(super) fn is_malformed(&self) -> bool {
         let is_mack = self.flags.has(Flags::MACK);
         is_mack != self.mack.is_some()
@@ -225,10 +230,12 @@ impl<D: Payload> Segment<D> {
     }
 
     /// Bytes between header and trailer: the payload, or the list of a MACK.
+    #[inline]
     fn body_bytes(&self) -> u32 {
         self.payload.len() as u32 + self.mack.as_ref().map_or(0, |mack| mack.body_bytes(self.sequence))
     }
 
+    #[inline]
     fn check_bytes(&self) -> u32 {
         if self.flags.has(Flags::CRC) { CRC_BYTES } else { 0 }
     }
@@ -329,8 +336,12 @@ mod tests {
     fn a_mack_costs_its_list() {
         let mut mack = Mack::default();
         assert!(mack.edges.push(10, 20) && mack.edges.push(30, 40));
-        let segment =
-            Segment { header_bytes: 40, flags: Flags::MACK, mack: Some(mack), ..Segment::<Virtual>::default() };
+        let segment = Segment {
+            header_bytes: 40,
+            flags: Flags::MACK,
+            mack: Some(Box::new(mack)),
+            ..Segment::<Virtual>::default()
+        };
         assert_eq!((segment.wire_bytes(), segment.stream_position()), (72, None));
         assert!(mack.edges.blocks().eq([(10, 20), (30, 40)]));
         while mack.edges.push(0, 0) {}

@@ -24,6 +24,17 @@ pub(super) enum Sending<D> {
     Coded(Box<coded::Sender<D>>),
 }
 
+/// When a sender has to act.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    /// When [`on_timeout`](Sending::on_timeout) is due, apart from the pacer.
+    pub(super) deadline: Time,
+    /// When [`next`](Sending::next) will return something.
+    pub(super) ready_at: Time,
+    /// Since when an answer is due.
+    pub(super) awaits_since: Time,
+}
+
 /// The same call for each variant.
 macro_rules! each {
     ($self:expr, $sender:ident => $call:expr) => {
@@ -112,6 +123,26 @@ impl<D: Payload> Sending<D> {
     #[inline]
     pub(super) fn ready_at(&self) -> Time {
         each!(self, sender => sender.ready_at())
+    }
+
+    /// Whether [`next`](Self::next) has no effect before [`ready_at`](Self::ready_at).
+    #[inline]
+    pub(super) fn only_waits(&self) -> bool {
+        match self {
+            Sending::Reliable(sender) => sender.only_waits(),
+            Sending::OpenLoop(sender) => sender.only_waits(),
+            Sending::Datagrams(_) | Sending::Coded(_) => false,
+        }
+    }
+
+    /// When it has to act, in one look: every segment asks for it.
+    #[inline]
+    pub(super) fn timing(&self) -> Timing {
+        each!(self, sender => Timing {
+            deadline: sender.deadline(),
+            ready_at: sender.ready_at(),
+            awaits_since: sender.awaits_since(),
+        })
     }
 
     /// Since when an answer is due; never if none is.
@@ -203,6 +234,16 @@ impl<D: Payload> Sending<D> {
             Sending::Reliable(sender) => sender.tell_forward(now, room),
             Sending::Coded(sender) => sender.tell_forward(now, room),
             Sending::OpenLoop(_) | Sending::Datagrams(_) => None,
+        }
+    }
+
+    /// Whether data was given up, or there is room again for an application that waits for it.
+    #[inline]
+    pub(super) fn may_have_event(&self) -> bool {
+        match self {
+            Sending::Reliable(sender) => sender.may_have_event(),
+            Sending::OpenLoop(sender) => sender.may_have_event(),
+            Sending::Datagrams(_) | Sending::Coded(_) => true,
         }
     }
 

@@ -8,6 +8,8 @@ use crate::protocol::Pairs;
 use crate::rng::SplitMix64;
 use crate::time::Time;
 
+#[cfg(feature = "trains")]
+use super::absorbed::Absorbed;
 use super::admission::{Verdict, judge};
 use super::config::{AerotpConfig, Opens};
 use super::connection::{Arrival, Connection, Dropped};
@@ -26,9 +28,18 @@ use super::segment::Segment;
 pub struct Side<D> {
     pub(super) connection: Connection<D>,
     pub(super) listener: Option<Listener>,
+    rest: Rest,
 }
 
-instants! { Side<D>: connection, listener }
+instants! { Side<D>: connection, listener; fixed: rest }
+
+/// Whether anything may have happened since the connection had nothing to send and nothing to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Unknown,
+    NothingToSend,
+    NothingToDo,
+}
 
 /// State that a listener keeps from one connection to the next.
 #[derive(Clone, Debug)]
@@ -48,7 +59,7 @@ instants! { Listener: past; fixed: random, aborted, dropped }
 impl<D: Payload> Side<D> {
     /// The side that opens the connection.
     pub(super) fn active(connection: Connection<D>) -> Self {
-        Side { connection, listener: None }
+        Side { connection, listener: None, rest: Rest::Unknown }
     }
 
     /// The side that waits for peers.
@@ -61,7 +72,7 @@ impl<D: Payload> Side<D> {
             aborted: None,
             dropped: Dropped::default(),
         });
-        Side { connection, listener }
+        Side { connection, listener, rest: Rest::Unknown }
     }
 
     /// The present connection.
@@ -71,12 +82,21 @@ impl<D: Payload> Side<D> {
 
     /// The present connection. Packets and timeouts go to the side, which replaces the connection when it ends.
     pub fn connection_mut(&mut self) -> &mut Connection<D> {
+        self.rest = Rest::Unknown;
         &mut self.connection
     }
 
     /// As [`Connection::move_origin`], also for the connections to come.
     pub fn move_origin(&mut self, by: OriginShift) {
         MoveOrigin::move_origin(self, by);
+    }
+
+    /// As [`handle_packet`](Endpoint::handle_packet), for data for which nothing else is to be done: nothing is to be sent, no event is to
+    /// be told. Data in order counts as read. Returns `None`, without any effect, if `handle_packet` is to be used.
+    #[cfg(feature = "trains")]
+    #[inline]
+    pub fn absorb(&mut self, now: Time, segment: &Segment<D>, rx: Rx) -> Option<Absorbed> {
+        if self.rest == Rest::NothingToDo { self.connection.absorb(now, segment, rx) } else { None }
     }
 
     /// The state of the present connection.
@@ -112,6 +132,7 @@ impl<D: Payload> Endpoint for Side<D> {
 
     #[inline]
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
+        self.rest = Rest::Unknown;
         if self.connection.handle(now, segment, rx) == Arrival::Done {
             if let Some((opening, rx)) = self.connection.take_successor().filter(|_| self.listener.is_some()) {
                 self.listen_again();
@@ -155,10 +176,12 @@ impl<D: Payload> Endpoint for Side<D> {
     }
 
     fn handle_link(&mut self, now: Time, hint: LinkHint) {
+        self.rest = Rest::Unknown;
         self.connection.handle_link(now, hint);
     }
 
     fn handle_timeout(&mut self, now: Time) {
+        self.rest = Rest::Unknown;
         if self.listener.is_some() && now >= self.connection.answers_until() {
             self.listen_again();
         }
@@ -167,12 +190,16 @@ impl<D: Payload> Endpoint for Side<D> {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment<D>>> {
-        self.connection.poll_transmit(now)
+        let transmit = self.connection.poll_transmit(now);
+        self.rest = if transmit.is_none() { Rest::NothingToSend } else { Rest::Unknown };
+        transmit
     }
 
     fn poll_event(&mut self) -> Option<Event> {
         let aborted = self.listener.as_mut().and_then(|listener| listener.aborted.take());
-        aborted.map(Event::Aborted).or_else(|| self.connection.poll_event())
+        let event = aborted.map(Event::Aborted).or_else(|| self.connection.poll_event());
+        self.rest = if event.is_none() && self.rest != Rest::Unknown { Rest::NothingToDo } else { Rest::Unknown };
+        event
     }
 
     #[inline]
@@ -191,14 +218,17 @@ impl<D: Payload> Endpoint for Side<D> {
 
 impl<D: Payload> Stream<D> for Side<D> {
     fn write(&mut self, now: Time, data: &mut D) -> usize {
+        self.rest = Rest::Unknown;
         self.connection.write(now, data)
     }
 
     fn read(&mut self) -> Option<D> {
+        self.rest = Rest::Unknown;
         self.connection.read()
     }
 
     fn close(&mut self, now: Time) {
+        self.rest = Rest::Unknown;
         self.connection.close(now);
     }
 

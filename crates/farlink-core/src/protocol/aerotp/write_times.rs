@@ -22,6 +22,12 @@ impl WriteTimes {
         WriteTimes { deadline, ..WriteTimes::default() }
     }
 
+    /// Whether data becomes too old.
+    #[inline]
+    pub(super) fn has_deadline(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     /// The stream was written up to a position.
     #[inline]
     pub(super) fn on_written(&mut self, now: Time, end: u64) {

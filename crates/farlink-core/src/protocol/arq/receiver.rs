@@ -182,6 +182,11 @@ impl<D: Payload> Receiver<D> {
             self.repeat_ack(now, echo);
             return;
         }
+        if is_next && !is_cut_again && self.slots.is_empty() && integrity == Integrity::Intact && frame.increment == 0 {
+            self.deliver_at_once(frame);
+            self.acknowledge(now, number, echo);
+            return;
+        }
         let has_naks = self.has_naks;
         let slot = self.slot(number);
         if slot.is_held {
@@ -216,6 +221,36 @@ impl<D: Payload> Receiver<D> {
         self.acknowledge(now, number, echo);
     }
 
+    /// Hands the next frame to the application, while nothing is known of it or of later ones.
+    #[inline]
+    fn deliver_at_once(&mut self, frame: &Frame<D>) {
+        self.timeouts_in_a_row = 0;
+        self.next += 1;
+        self.is_finished |= frame.flags.has(Flags::FIN);
+        let bytes = frame.payload.len() as u64;
+        if bytes > 0 {
+            self.ready_end += bytes;
+            self.ready.push(frame.payload.clone());
+        }
+        if frame.flags.has(Flags::SKIP) {
+            self.add_gap(u64::from(frame.skipped_bytes));
+        }
+        self.held.remove_before(self.next);
+    }
+
+    /// The next bytes in order were given up.
+    #[inline]
+    fn add_gap(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        match self.gaps.back_mut().filter(|gap| gap.at + gap.bytes == self.ready_end) {
+            Some(gap) => gap.bytes += bytes,
+            None => self.gaps.push_back(Gap { at: self.ready_end, bytes }),
+        }
+        self.ready_end += bytes;
+    }
+
     /// The slot of a frame in the window.
     #[inline]
     fn slot(&mut self, number: u64) -> &mut Slot<D> {
@@ -242,14 +277,7 @@ impl<D: Payload> Receiver<D> {
                 self.ready_end += bytes;
                 self.ready.push(slot.data);
             }
-            let bytes = u64::from(slot.skipped_bytes);
-            if bytes > 0 {
-                match self.gaps.back_mut().filter(|gap| gap.at + gap.bytes == self.ready_end) {
-                    Some(gap) => gap.bytes += bytes,
-                    None => self.gaps.push_back(Gap { at: self.ready_end, bytes }),
-                }
-                self.ready_end += bytes;
-            }
+            self.add_gap(u64::from(slot.skipped_bytes));
         }
         self.held.remove_before(self.next);
     }
@@ -355,8 +383,10 @@ impl<D: Payload> Receiver<D> {
         if std::mem::take(&mut self.is_ack_due) {
             let echo = self.echo.take();
             set_echo(frame, echo);
-            if self.most_blocks != usize::MAX {
-                for &(left, right) in self.held.as_slice().iter().take(self.most_blocks) {
+            let held = self.held.as_slice();
+            if self.most_blocks != usize::MAX && !held.is_empty() {
+                frame.blocks.reserve(held.len().min(self.most_blocks));
+                for &(left, right) in held.iter().take(self.most_blocks) {
                     frame.blocks.push(Block { left: self.numbers.on_wire(left), right: self.numbers.on_wire(right) });
                 }
             }
@@ -398,6 +428,9 @@ impl<D: Payload> Receiver<D> {
     /// The next negative acknowledgement.
     #[inline]
     pub(super) fn next_nak(&mut self) -> Option<Missing> {
+        if self.naks.is_empty() {
+            return None;
+        }
         while let Some(missing) = self.naks.pop_front() {
             if missing.first >= self.next {
                 return Some(missing);

@@ -211,9 +211,15 @@ impl<D: Payload> Reorder<D> {
     }
 }
 
-/// For trains of segments.
+/// For the shortcuts of the simulator.
 #[cfg(feature = "trains")]
 impl<D: Payload> Reorder<D> {
+    /// The next data in order has arrived and is read at once.
+    #[inline]
+    pub(in crate::protocol) fn pass(&mut self, bytes: u64) {
+        self.next += bytes;
+    }
+
     /// Start and end of the last piece out of order.
     #[inline]
     pub(in crate::protocol) fn last_early(&self) -> Option<(u64, u64)> {

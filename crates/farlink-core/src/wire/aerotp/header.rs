@@ -73,7 +73,7 @@ pub(super) fn bytes<D>(segment: &Segment<D>, form: Form) -> usize {
 
 /// Length of the payload, or of the list of a MACK.
 pub(super) fn body_bytes<D: Payload>(segment: &Segment<D>) -> usize {
-    segment.mack.map_or_else(|| segment.payload.len(), |mack| mack.body_bytes(segment.sequence) as usize)
+    segment.mack.as_ref().map_or_else(|| segment.payload.len(), |mack| mack.body_bytes(segment.sequence) as usize)
 }
 
 pub(super) fn write<D: Payload>(segment: &Segment<D>, form: Form, outside: &Outside, out: &mut Writer<'_>) {

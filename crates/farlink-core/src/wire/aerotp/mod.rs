@@ -76,7 +76,7 @@ impl Outside {
 }
 
 /// A decoded segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived<D> {
     /// The segment; its `header_bytes` are those of AeroTP alone.
     pub segment: Segment<D>,
@@ -202,7 +202,7 @@ fn read<D: WirePayload>(bytes: &Bytes, form: Form) -> Result<Arrived<D>, Refusal
         let list = list::read(segment.sequence, &body);
         // Damage may leave no list, and counts all the same.
         let is_damaged = integrity == Integrity::PayloadDamaged;
-        segment.mack = Some(list.or(is_damaged.then(Mack::default)).ok_or(Refusal::Field)?);
+        segment.mack = Some(Box::new(list.or(is_damaged.then(Mack::default)).ok_or(Refusal::Field)?));
     } else {
         segment.payload = D::from_wire(body);
     }

@@ -64,6 +64,8 @@ pub(super) struct Flow<E> {
     /// Position after the bytes that were read.
     delivered_position: u32,
     pending: Fifo<Pending>,
+    /// Whether the sender has left out positions, as it does with data that it gives up; pending ones may be any distance apart then.
+    has_left_out: bool,
     /// Datagrams that are sent several times.
     numbered: Option<Box<Numbered>>,
     delay: Delays,
@@ -121,6 +123,7 @@ where
             begin: 0,
             delivered_position: 0,
             pending: Fifo::default(),
+            has_left_out: false,
             numbered: None,
             delay: Delays::default(),
             arrival_delay: Delays::default(),
@@ -214,6 +217,7 @@ where
         let end = position.wrapping_add(payload);
         let new = end.wrapping_sub(sent_end) as i32;
         if new > 0 {
+            self.has_left_out |= new as u32 > payload;
             self.sent_end = Some(end);
             let pending = self.pending.push_slot();
             pending.end = end;
@@ -302,7 +306,22 @@ where
     }
 
     /// Index of the first transmission of a position among those not delivered.
+    ///
+    /// Most are of one length, so that its number is likely known.
     fn pending_index(&self, position: u32) -> usize {
+        if let Some(&Pending { end, .. }) = self.pending.front()
+            && !self.has_left_out
+        {
+            let (first, ahead) =
+                (end.wrapping_sub(self.delivered_position), position.wrapping_sub(self.delivered_position));
+            let likely = (ahead / first.max(1)) as usize;
+            let is_before = |pending: &Pending| pending.end.wrapping_sub(position) as i32 <= 0;
+            let is_right = self.pending.get(likely).is_some_and(|pending| !is_before(pending))
+                && likely.checked_sub(1).and_then(|before| self.pending.get(before)).is_none_or(is_before);
+            if is_right {
+                return likely;
+            }
+        }
         self.pending.partition_point(|pending| pending.end.wrapping_sub(position) as i32 <= 0)
     }
 

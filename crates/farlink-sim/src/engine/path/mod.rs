@@ -153,6 +153,12 @@ impl Path {
         arrived
     }
 
+    /// A link's first packet where it is kept whole, how it arrived and when it was sent; it is skipped after it was handled.
+    #[inline(always)]
+    pub(super) fn open_whole<P: OnLink>(&mut self, link: usize) -> Option<(&P, Rx, Time)> {
+        self.legs[link].under_way.open_whole::<P>()
+    }
+
     /// Drops a link's first packet, because its endpoint is down.
     #[cold]
     pub(super) fn discard<P: OnLink>(&mut self, link: usize) {
@@ -203,7 +209,7 @@ impl Path {
         link: usize,
         now: Time,
         flow: u32,
-        packet: &impl Load<P>,
+        packet: &mut impl Load<P>,
         ecn: Ecn,
         counts: &mut Counts,
         timers: &mut Timers,
@@ -230,7 +236,8 @@ impl Path {
             let wire_bytes = rest.first.wire_bytes();
             let (count, at, gap) = leg.hop.send_train(rest.at, rest.gap, rest.count, wire_bytes);
             if count == 0 {
-                self.send::<P>(link, rest.at, flow, &rest.first, P::ecn(&rest.first), counts, timers);
+                let ecn = P::ecn(&rest.first);
+                self.send::<P>(link, rest.at, flow, &mut rest.first, ecn, counts, timers);
                 skip::<P>(&mut rest, 1);
                 continue;
             }
@@ -263,8 +270,8 @@ impl Path {
         counts: &mut Counts,
         timers: &mut Timers,
     ) {
-        let Arrived { packet, rx, sent } = self.take::<P>(from);
-        self.put::<P>(to, now, flow, &packet, rx, sent, counts, timers);
+        let Arrived { mut packet, rx, sent } = self.take::<P>(from);
+        self.put::<P>(to, now, flow, &mut packet, rx, sent, counts, timers);
     }
 
     /// Puts a packet into a hop; `false` if the full queue dropped it.
@@ -275,7 +282,7 @@ impl Path {
         link: usize,
         now: Time,
         flow: u32,
-        packet: &impl Load<P>,
+        packet: &mut impl Load<P>,
         rx: Rx,
         sent: Time,
         counts: &mut Counts,
@@ -299,7 +306,7 @@ impl Path {
         link: usize,
         verdict: Verdict,
         flow: u32,
-        packet: &impl Load<P>,
+        packet: &mut impl Load<P>,
         mut rx: Rx,
         sent: Time,
         counts: &mut Counts,

@@ -37,7 +37,7 @@ impl Path {
 
     /// Repeats an acknowledgement as often as makes the sender retransmit.
     fn repeat<P: OnLink>(&mut self, link: usize, now: Time, flow: u32) {
-        let Some(duplicate) = self.seen_acks::<P>(link, flow).due() else { return };
+        let Some(mut duplicate) = self.seen_acks::<P>(link, flow).due() else { return };
         for _ in 0..DUPLICATES {
             let mut in_flight = InFlight { sent: now, ..InFlight::default() };
             duplicate.write(&mut in_flight.common);

@@ -7,7 +7,7 @@ use farlink_core::{Rx, Time};
 use super::super::Rings;
 use super::super::carried::Extras;
 use super::super::fifo::Fifo;
-use super::ring::{Arrived, InFlight, OnLink};
+use super::ring::{Arrived, InFlight, OnLink, Ring};
 
 /// The arrival of a packet, or of the first packet of a train.
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,6 +141,16 @@ impl UnderWay {
         }
         self.skip::<P>(1);
         arrived
+    }
+
+    /// The first packet where it is kept whole, how it arrived and when it was sent. It is handled where it lies, and skipped then.
+    #[inline(always)]
+    pub(super) fn open_whole<P: OnLink>(&mut self) -> Option<(&P, Rx, Time)> {
+        let Ring { packets, extras, .. } = P::ring(&mut self.rings);
+        let in_flight = packets.front()?;
+        let packet = P::whole(&in_flight.common)?;
+        let extras = if in_flight.has_extras { extras.pop_front() } else { None };
+        Some((packet, extras.map_or_else(Rx::default, |extras| extras.rx), in_flight.sent))
     }
 
     /// Removes `count` packets of the first train; a single packet is a train of one.

@@ -131,11 +131,13 @@ impl Path {
         counts: &mut Counts,
         timers: &mut Timers,
     ) -> bool {
-        let packet = whole::<P>(in_flight.common.clone(), rare.clone());
+        let mut packet = whole::<P>(in_flight.common.clone(), rare.clone());
         let class = self.class_of::<P>(flow, &packet);
         let leg = &mut self.legs[link];
         let is_taken = match leg.hop.send_of_flow(now, packet.wire_bytes(), class, flow_number(P::KIND, flow)) {
-            Entry::Sent(verdict) => self.carry::<P>(link, verdict, flow, &packet, rx, in_flight.sent, counts, timers),
+            Entry::Sent(verdict) => {
+                self.carry::<P>(link, verdict, flow, &mut packet, rx, in_flight.sent, counts, timers)
+            }
             Entry::Waits(ticket) => {
                 let waiting = leg.waiting.as_deref_mut().expect("packets wait in this hop");
                 waiting.keep::<P>(ticket, flow, WaitingPacket { in_flight, rare, rx });
@@ -215,8 +217,8 @@ impl Path {
         let Some(WaitingPacket { in_flight, rare, rx }) = kept else { return };
         match outcome {
             Outcome::Sent(verdict) => {
-                let packet = whole::<P>(in_flight.common, rare);
-                self.carry::<P>(link, verdict, flow, &packet, rx, in_flight.sent, counts, timers);
+                let mut packet = whole::<P>(in_flight.common, rare);
+                self.carry::<P>(link, verdict, flow, &mut packet, rx, in_flight.sent, counts, timers);
             }
             Outcome::Lost | Outcome::CutOff => {
                 if is_whole(rx.integrity) {

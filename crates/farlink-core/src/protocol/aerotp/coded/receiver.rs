@@ -326,18 +326,18 @@ impl<D: Payload> Receiver<D> {
         self.is_due && self.echo.is_known()
     }
 
-    pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
+    pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Box<Mack>)> {
         if !self.is_due {
             return None;
         }
-        let mack = self.echo.mack(now)?;
+        let mut mack = self.echo.mack(now)?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.data.next + u64::from(self.is_complete());
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
-        let mut mack = Mack { window, counts_symbols: true, ..mack };
+        mack.window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
+        mack.counts_symbols = true;
         mack.edges.push(self.arrived, 0);
         for start in self.done.into_iter().flatten().filter(|&start| start >= self.data.next) {
             mack.edges.push(number(start), 0);

@@ -61,7 +61,7 @@ impl<D: Payload> Connection<D> {
         let challenge = self.challenge.as_mut().filter(|challenge| challenge.is_due)?;
         challenge.is_due = false;
         // It is no longer than the opening, which has the same fields.
-        self.allowance.on_stray(self.config.header_bytes.whole() + u64::from(OPENING_BYTES));
+        self.allowance.on_stray(self.constants.header_bytes + u64::from(OPENING_BYTES));
         let (_, next) = self.sending.limits();
         Some(Segment { sequence: self.number(next), ..self.blank(now) })
     }

@@ -7,29 +7,57 @@ use super::Connection;
 #[cfg(test)]
 use super::model;
 use crate::protocol::aerotp::clock::span;
+use crate::protocol::aerotp::sending::Timing;
 
 impl<D: Payload> Connection<D> {
     /// When the sender next checks for overdue acknowledgements, including that of the end of the stream. `[R5]`
     #[inline]
     pub(super) fn sending_deadline(&self) -> Time {
         #[cfg(test)]
-        if self.without == Some(model::Without::AfinTimer) && self.end_sent.is_some() {
+        if self.is_without_afin_timer() {
             return Time::NEVER;
         }
         self.sending.deadline()
     }
 
+    /// The earliest of all deadlines of the connection, apart from those of the receiving half, and when the sending half has something to
+    /// send.
+    #[inline]
+    pub(super) fn next_deadline(&self) -> (Time, Time) {
+        let next = self.answers_until().min(self.confirm_at());
+        if !self.may_send() {
+            return (next, Time::NEVER);
+        }
+        let Timing { deadline, ready_at, awaits_since } = self.sending.timing();
+        #[cfg(test)]
+        let deadline = if self.is_without_afin_timer() { Time::NEVER } else { deadline };
+        let given_up = self.give_up_since(awaits_since);
+        (next.min(deadline).min(given_up).min(self.close_by()).min(self.keep_alive_at()), ready_at)
+    }
+
+    #[cfg(test)]
+    fn is_without_afin_timer(&self) -> bool {
+        self.without == Some(model::Without::AfinTimer) && self.end_sent.is_some()
+    }
+
     /// When the connection is given up unless a segment arrives. `[C16]`
     pub(super) fn give_up_at(&self) -> Time {
+        self.give_up_since(self.sending.awaits_since())
+    }
+
+    /// As [`give_up_at`](Self::give_up_at), if the sending half awaits an answer since then.
+    #[inline]
+    fn give_up_since(&self, awaits_since: Time) -> Time {
         if self.rate.is_unanswered() {
             return Time::ZERO;
         }
         let asked = self.asked.unwrap_or(Time::NEVER);
-        let awaited = self.sending.awaits_since().min(asked);
-        if awaited == Time::NEVER { Time::NEVER } else { awaited + self.config.give_up_after_s.time() }
+        let awaited = awaits_since.min(asked);
+        if awaited == Time::NEVER { Time::NEVER } else { awaited + self.constants.give_up_after }
     }
 
     /// CLOSE_TO: when the connection is given up unless both streams have ended. `[C17]`
+    #[inline]
     pub(super) fn close_by(&self) -> Time {
         match (self.end_sent, self.config.close_timeout_s) {
             (Some(sent), Some(timeout)) => sent + timeout.time(),
@@ -38,6 +66,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// When the peer is probed for being alive. `[C9]`
+    #[inline]
     pub(super) fn keep_alive_at(&self) -> Time {
         match self.config.keep_alive_s {
             Some(idle) if self.may_send() && !self.is_link_down => self.last_sign + idle.time(),
@@ -56,10 +85,11 @@ impl<D: Payload> Connection<D> {
         let at = self.last_sign + wait;
         // A peer that has been silent for longer is gone.
         let heard = self.last_received.max(span(self.first_sent.unwrap_or(0)));
-        if is_idle && at < heard + self.config.give_up_after_s.time() { at } else { Time::NEVER }
+        if is_idle && at < heard + self.constants.give_up_after { at } else { Time::NEVER }
     }
 
     /// LISTEN_TO: until when a closed connection answers a peer that does not know that it is closed. `[C18]`
+    #[inline]
     pub(in super::super) fn answers_until(&self) -> Time {
         let is_done = self.lifecycle.is_over() && self.pending_events.has_told_closed;
         if is_done { self.last_received + self.config.listen_timeout() } else { Time::NEVER }

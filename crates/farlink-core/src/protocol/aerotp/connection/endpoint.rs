@@ -51,7 +51,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Whether one side waits for the other to open. `[G4]`
-    fn may_confirm(&self) -> bool {
+    pub(super) fn may_confirm(&self) -> bool {
         self.config.opens == Opens::Sender && self.has_states()
     }
 
@@ -62,12 +62,25 @@ impl<D: Payload> Connection<D> {
         self.damaged = self.damaged.wrapping_add(u16::from(!is_readable(rx)));
     }
 
+    /// Whether there may be an event. In the middle of a stream there is none.
+    #[inline]
+    fn may_have_event(&self) -> bool {
+        let pending = &self.pending_events;
+        !self.has_states()
+            || (!pending.has_told_connected && self.lifecycle.has_peer())
+            || pending.aborted.is_some()
+            || (!pending.has_told_closed && self.lifecycle.is_over())
+            || self.receiving.may_have_event()
+            || self.sending.may_have_event()
+            || self.rate.is_lowered()
+    }
+
     /// Takes a segment that belongs to the connection.
     pub(super) fn take(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         (self.last_sign, self.last_received, self.asked) = (now, now, None);
         self.count_faults(rx);
         // Every segment has a header, however it was counted.
-        self.allowance.on_received(u64::from(segment.wire_bytes()).max(self.config.header_bytes.whole()));
+        self.allowance.on_received(u64::from(segment.wire_bytes()).max(self.constants.header_bytes));
         if !self.is_passive && self.may_confirm() {
             self.confirmation.on_segment(segment.flags.has(Flags::ASYN), self.config.initial_rto_s.time());
         }
@@ -128,6 +141,9 @@ impl<D: Payload> Endpoint for Connection<D> {
             return;
         }
         self.receiving.on_timeout(now);
+        if now < self.next_deadline().0 {
+            return;
+        }
         if now >= self.answers_until() {
             self.lifecycle.end();
         }
@@ -194,6 +210,9 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
+        if !self.may_have_event() {
+            return None;
+        }
         if !self.pending_events.has_told_connected && self.lifecycle.has_peer() {
             self.pending_events.has_told_connected = true;
             return Some(Event::Connected);
@@ -234,17 +253,13 @@ impl<D: Payload> Endpoint for Connection<D> {
         if !self.is_alive() {
             return None;
         }
-        let mut next = self.receiving.deadline().min(self.answers_until()).min(self.confirm_at());
+        let (next, ready) = self.next_deadline();
+        let mut next = self.receiving.deadline().min(next);
         if self.mack_pacer.is_on() && !self.is_link_down && self.receiving.is_mack_due() {
             next = next.min(self.mack_pacer.next());
         }
-        if self.may_send() {
-            let patience = self.give_up_at().min(self.close_by()).min(self.keep_alive_at());
-            next = next.min(self.sending_deadline()).min(patience);
-            let ready = self.sending.ready_at();
-            if ready != Time::NEVER && !self.waits_for_proof() {
-                next = next.min(ready.max(self.rate.pacer.next()));
-            }
+        if ready != Time::NEVER && !self.waits_for_proof() {
+            next = next.min(ready.max(self.rate.pacer.next()));
         }
         (next != Time::NEVER).then_some(next)
     }

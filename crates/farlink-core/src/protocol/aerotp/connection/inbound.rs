@@ -15,7 +15,6 @@ use crate::protocol::aerotp::incoming::Incoming;
 use crate::protocol::aerotp::mack_fields::MackFields;
 use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::parity::Parity;
-use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::rate::{Answer, Told};
 use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repair, Segment};
 
@@ -135,19 +134,20 @@ impl<D: Payload> Connection<D> {
     }
 
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment<D>) {
-        let Some(peer) = self.peer else { return };
+        let Some(peer) = &self.peer else { return };
+        let initial = peer.initial;
         if peer.is_of_past_round(now, segment.timestamp) {
             self.dropped.stray += 1;
             return;
         }
-        self.go_forward(&peer, segment);
+        self.go_forward(initial, segment);
         if let Some(rate) = segment.mack_bytes_per_s {
             self.mack_pacer.set_bytes_per_s(f64::from(rate));
         }
         let base = self.receiving.next_position();
         let is_end = segment.flags.has(Flags::AFIN);
         let is_question = segment.payload.is_empty() && !is_end;
-        let ahead = segment.sequence.wrapping_sub(peer.initial.wrapping_add(base as u32)) as i32;
+        let ahead = segment.sequence.wrapping_sub(initial.wrapping_add(base as u32)) as i32;
         // A peer that has received segments of this side may request a longer window. `[W1]`
         if is_question && ahead > 0 && segment.forward.is_none() && !segment.flags.has(Flags::ASYN) {
             self.receiving.make_room(ahead as u64);
@@ -185,7 +185,7 @@ impl<D: Payload> Connection<D> {
             position,
             payload: segment.payload.clone(),
             is_end,
-            repair: segment.repair.map(|repair| Repair { start: repair.start.wrapping_sub(peer.initial), ..repair }),
+            repair: segment.repair.map(|repair| Repair { start: repair.start.wrapping_sub(initial), ..repair }),
             timestamp: segment.timestamp,
             is_opening: segment.flags.has(Flags::ASYN),
         };
@@ -207,10 +207,10 @@ impl<D: Payload> Connection<D> {
     /// Skips data that the peer has given up. An attacker who does not see the peer's segments would have to guess the
     /// tag and the position in the stream. `[V7]`
     #[inline]
-    fn go_forward(&mut self, peer: &Peer, segment: &Segment<D>) {
+    fn go_forward(&mut self, initial: u32, segment: &Segment<D>) {
         let Some(number) = segment.forward else { return };
         let next = self.receiving.next_position();
-        let base = peer.initial.wrapping_add(next as u32);
+        let base = initial.wrapping_add(next as u32);
         let ahead = i64::from(number.wrapping_sub(base) as i32);
         if ahead <= 0 {
             return; // already past that position

@@ -1,6 +1,8 @@
 //! One AeroTP connection, active or passive, from its opening to its end: combines the states, the sending and the
 //! receiving half as an [`Endpoint`](crate::endpoint::Endpoint).
 
+#[cfg(feature = "trains")]
+mod absorb;
 mod challenge;
 mod deadlines;
 mod endpoint;
@@ -34,6 +36,7 @@ use super::packet_size::PacketSize;
 use super::peer::{HighWaterMarks, Peer};
 use super::rate::{Rate, Told};
 use super::receiving::Receiving;
+use super::segment::{FORWARD_BYTES, OPENING_BYTES};
 use super::sending::Sending;
 use super::way_back::WayBack;
 use super::window_requests::WindowRequests;
@@ -49,6 +52,7 @@ pub use switching::SwitchError;
 #[derive(Clone, Debug)]
 pub struct Connection<D> {
     config: AerotpConfig,
+    constants: Constants,
     /// The present packet size, which follows the path MTU, and the parity of segments with data. `[S1]`
     size: PacketSize,
     mode: Mode,
@@ -106,6 +110,27 @@ pub struct Connection<D> {
     /// A rule that the model checker switches off, to see that the rule is needed.
     #[cfg(test)]
     without: Option<model::Without>,
+}
+
+/// What every segment needs of the configuration, converted once.
+#[derive(Clone, Copy, Debug)]
+struct Constants {
+    /// Bytes of headers without optional fields.
+    header_bytes: u64,
+    /// Wire bytes of the longest question.
+    question_bytes: u64,
+    give_up_after: Time,
+}
+
+impl Constants {
+    fn new(config: &AerotpConfig) -> Self {
+        let header_bytes = config.header_bytes.whole();
+        Constants {
+            header_bytes,
+            question_bytes: header_bytes + u64::from(OPENING_BYTES) + u64::from(FORWARD_BYTES),
+            give_up_after: config.give_up_after_s.time(),
+        }
+    }
 }
 
 /// Events that are pending, and those that the application has taken.
@@ -188,6 +213,7 @@ impl<D: Payload> Connection<D> {
     fn new(config: &AerotpConfig, &Identity { tag, initial, .. }: &Identity) -> Self {
         Connection {
             config: config.clone(),
+            constants: Constants::new(config),
             size: config.packet_size(),
             mode: config.mode,
             mode_changes_made: 0,

@@ -23,6 +23,6 @@ instants! {
     Connection<D>: errors, sending, receiving, rate, way_back, mack_pacer, window_requests, peer, challenge, clock, moved, last_sign,
     last_received, asked, end_sent;
     ticks: first_sent, high_water_marks;
-    fixed: config, size, mode, mode_changes_made, lifecycle, is_passive, told, marked, damaged, tag, initial, reset, allowance,
+    fixed: config, constants, size, mode, mode_changes_made, lifecycle, is_passive, told, marked, damaged, tag, initial, reset, allowance,
     confirmation, is_question_due, is_proof_due, is_link_down, pending_events, dropped, #[cfg(test)] without
 }

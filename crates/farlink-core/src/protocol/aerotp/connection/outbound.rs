@@ -8,18 +8,20 @@ use super::Connection;
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::parity::{Parity, words_within};
-use crate::protocol::aerotp::segment::{
-    FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, Segment,
-};
+use crate::protocol::aerotp::segment::{FEC_BYTES, FORWARD_BYTES, Flags, OPENING_BYTES, REPAIR_BYTES, Repair, Segment};
 
 impl<D: Payload> Connection<D> {
     /// The next segment, without its headers.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment<D>> {
         self.follow_mode_changes(now);
-        if let Some(reset) = self.reset.take() {
+        if self.reset.is_some()
+            && let Some(reset) = self.reset.take()
+        {
             return Some(reset.segment(&self.config));
         }
-        if let Some(question) = self.challenge_segment(now) {
+        if self.challenge.is_some()
+            && let Some(question) = self.challenge_segment(now)
+        {
             return Some(question);
         }
         if !self.is_alive() {
@@ -29,47 +31,32 @@ impl<D: Payload> Connection<D> {
         if self.allowance.is_short() && self.may_send() && self.wants_proof(now) && self.may_ask_for_proof() {
             return Some(self.proof_question(now));
         }
-        if let Some(peer) = self.peer
+        if self.receiving.is_mack_due()
             && !self.mack_pacer.is_holding(now)
-            && let Some((ack, mack)) =
-                self.receiving.next_mack(now, |position| peer.initial.wrapping_add(position as u32))
+            && let Some(mack) = self.mack(now)
         {
-            let sequence = peer.initial.wrapping_add(ack as u32);
-            let most = self.most_unknown().saturating_sub(ack);
-            let window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
-            // `[A11]` Where MACKs are limited, each byte counts.
-            let has_distances = self.mack_pacer.is_on() && !mack.counts_symbols;
-            let mack = Mack { window, marked: self.marked, damaged: self.damaged, has_distances, ..mack };
-            let (skipped, overtaken_by) = (self.receiving.skipped(), self.receiving.take_overtaken());
-            let flags = Flags::MACK;
-            return Some(Segment { sequence, flags, mack: Some(mack), skipped, overtaken_by, ..self.blank(now) });
-        }
-        let may_ask = self.allowance.left() >= self.question_bytes();
-        if self.may_send() && may_ask && self.rate.ask() {
-            // Only modes that repeat what was not answered rely on an answer. `[C16]`
-            let is_awaited = self.mode.is_acknowledged();
-            return Some(if is_awaited { self.question(now) } else { self.plain_question(now) });
-        }
-        if self.may_send()
-            && may_ask
-            && let Some(wanted) = self.window_requests.take()
-        {
-            // Its sequence number says how far the window should extend beyond the sent data. `[W2]`
-            let sequence = self.number(self.sending.limits().1 + wanted.min(LARGEST_BUFFER - 1));
-            self.asked = self.asked.or(Some(now));
-            return Some(Segment { sequence, ..self.blank(now) });
-        }
-        if self.may_send()
-            && may_ask
-            && let Some(rate) = self.way_back.as_mut().and_then(|way_back| way_back.take())
-        {
-            return Some(Segment { mack_bytes_per_s: Some(rate), ..self.plain_question(now) });
-        }
-        if !self.may_send() && self.has_states() && std::mem::take(&mut self.is_proof_due) {
-            return Some(self.plain_question(now));
+            return Some(mack);
         }
         if !self.may_send() {
-            return None;
+            let is_asking = self.has_states() && std::mem::take(&mut self.is_proof_due);
+            return is_asking.then(|| self.plain_question(now));
+        }
+        let may_ask = self.allowance.left() >= self.constants.question_bytes;
+        if may_ask {
+            if self.rate.ask() {
+                // Only modes that repeat what was not answered rely on an answer. `[C16]`
+                let is_awaited = self.mode.is_acknowledged();
+                return Some(if is_awaited { self.question(now) } else { self.plain_question(now) });
+            }
+            if let Some(wanted) = self.window_requests.take() {
+                // Its sequence number says how far the window should extend beyond the sent data. `[W2]`
+                let sequence = self.number(self.sending.limits().1 + wanted.min(LARGEST_BUFFER - 1));
+                self.asked = self.asked.or(Some(now));
+                return Some(Segment { sequence, ..self.blank(now) });
+            }
+            if let Some(rate) = self.way_back.as_mut().and_then(|way_back| way_back.take()) {
+                return Some(Segment { mack_bytes_per_s: Some(rate), ..self.plain_question(now) });
+            }
         }
         if self.rate.pacer.is_holding(now) {
             let pacer = &mut self.rate.pacer;
@@ -80,6 +67,13 @@ impl<D: Payload> Connection<D> {
         }
         if self.sending.ready_at() <= now {
             self.allowance.on_short(); // from the first such segment on, which may be the only one to arrive `[G3]`
+        } else if self.sending.only_waits() {
+            if self.allowance.is_proven() {
+                return self.next_empty(now, may_ask);
+            }
+            if !self.is_question_due && !self.is_proof_due && !self.rate.pacer.catches_up() {
+                return None;
+            }
         }
         let Some(most) = self.allowed_room() else { return self.ask_for_proof(now) };
         if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(self.clock.sending(now), most) {
@@ -103,6 +97,27 @@ impl<D: Payload> Connection<D> {
             let class = self.sending.class();
             return Some(Segment { sequence, class, flags, repair, forward, payload, ..self.blank(now) });
         }
+        self.next_empty(now, may_ask)
+    }
+
+    /// The acknowledgement that is due.
+    fn mack(&mut self, now: Time) -> Option<Segment<D>> {
+        let initial = self.peer.as_ref()?.initial;
+        let (ack, mut mack) = self.receiving.next_mack(now, |position| initial.wrapping_add(position as u32))?;
+        let sequence = initial.wrapping_add(ack as u32);
+        let most = self.most_unknown().saturating_sub(ack);
+        mack.window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
+        (mack.marked, mack.damaged) = (self.marked, self.damaged);
+        // `[A11]` Where MACKs are limited, each byte counts.
+        mack.has_distances = self.mack_pacer.is_on() && !mack.counts_symbols;
+        let (skipped, overtaken_by) = (self.receiving.skipped(), self.receiving.take_overtaken());
+        let flags = Flags::MACK;
+        Some(Segment { sequence, flags, mack: Some(mack), skipped, overtaken_by, ..self.blank(now) })
+    }
+
+    /// A segment without data, where no data is to be sent.
+    #[inline]
+    fn next_empty(&mut self, now: Time, may_ask: bool) -> Option<Segment<D>> {
         self.rate.pacer.set_waited_for(false);
         if may_ask && std::mem::take(&mut self.is_question_due) {
             self.is_proof_due = false;
@@ -139,7 +154,7 @@ impl<D: Payload> Connection<D> {
 
     /// Fills in the fields that depend on the rest of the segment.
     pub(super) fn finish(&self, segment: &mut Segment<D>) {
-        segment.header_bytes = self.config.header_bytes.whole() as u16;
+        segment.header_bytes = self.constants.header_bytes as u16;
         if self.carries_asyn() && !segment.flags.has(Flags::RESET) {
             segment.flags = segment.flags.with(Flags::ASYN);
             segment.opening = self.initial;

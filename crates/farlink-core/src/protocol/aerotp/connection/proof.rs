@@ -6,14 +6,9 @@ use crate::time::Time;
 use super::Connection;
 use crate::protocol::aerotp::fec::CRC_BYTES;
 use crate::protocol::aerotp::parity::Parity;
-use crate::protocol::aerotp::segment::{FORWARD_BYTES, OPENING_BYTES, Segment};
+use crate::protocol::aerotp::segment::Segment;
 
 impl<D: Payload> Connection<D> {
-    /// Wire bytes of the longest question.
-    pub(super) fn question_bytes(&self) -> u64 {
-        self.config.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(FORWARD_BYTES)
-    }
-
     /// The room for data in the next segment; `None` if the peer's address has to be proven first. `[G1]`
     #[inline]
     pub(super) fn allowed_room(&self) -> Option<u32> {
@@ -22,7 +17,7 @@ impl<D: Payload> Connection<D> {
             return Some(most);
         }
         // Data is not acknowledged in every mode; a question always is.
-        let question = if self.mode.is_acknowledged() { 0 } else { self.question_bytes() };
+        let question = if self.mode.is_acknowledged() { 0 } else { self.constants.question_bytes };
         let left = self.allowance.left().saturating_sub(question);
         let packet_bytes = self.size.packet_bytes.max(self.config.packet_bytes.whole());
         if left >= packet_bytes {
@@ -32,7 +27,7 @@ impl<D: Payload> Connection<D> {
         if self.config.coded.is_some() || self.config.erasure.is_some() || self.size.parity != Parity::NONE {
             return None;
         }
-        let overhead = self.question_bytes() + u64::from(CRC_BYTES);
+        let overhead = self.constants.question_bytes + u64::from(CRC_BYTES);
         u32::try_from(left.saturating_sub(overhead)).ok().map(|room| room.min(most)).filter(|&room| room > 0)
     }
 
@@ -52,7 +47,7 @@ impl<D: Payload> Connection<D> {
     }
 
     pub(super) fn may_ask_for_proof(&self) -> bool {
-        self.allowance.may_ask(self.question_bytes())
+        self.allowance.may_ask(self.constants.question_bytes)
     }
 
     pub(super) fn proof_question(&mut self, now: Time) -> Segment<D> {

@@ -7,6 +7,8 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
+#[cfg(feature = "trains")]
+use super::super::absorbed::Absorbed;
 use super::super::config::AerotpConfig;
 use super::super::echo::Echo;
 use super::super::incoming::{Incoming, most_pieces};
@@ -151,6 +153,29 @@ impl<D: Payload> Receiver<D> {
         has_room
     }
 
+    /// Takes the next data in order and counts it as read, if nothing is missing and no report becomes due; without any effect otherwise.
+    /// As [`on_segment`](Self::on_segment), then [`read`](Self::read).
+    #[cfg(feature = "trains")]
+    pub(in super::super) fn absorb(&mut self, now: Time, bytes: u64, timestamp: u32) -> Option<Absorbed> {
+        let is_in_order = !self.data.has_gaps() && self.data.unread_bytes == 0 && self.given_up <= self.data.next;
+        let reports = self.reports.is_some() || self.report.is_some_and(|report| now >= report.next);
+        if !is_in_order
+            || reports
+            || self.is_due
+            || self.end.is_some()
+            || self.decoder.is_some()
+            || bytes > self.buffer_bytes
+        {
+            return None;
+        }
+        let overtaken_by = self.echo.on_segment(now, timestamp);
+        if overtaken_by > 0 {
+            self.echo.on_overtaken_data(overtaken_by);
+        }
+        self.data.pass(bytes);
+        Some(Absorbed { bytes, has_set_timer: false })
+    }
+
     /// A segment with payload has arrived, perhaps too late.
     fn on_arrived(&mut self, now: Time) {
         self.is_due |= self.reports.as_mut().is_some_and(|reports| reports.on_segment(now));
@@ -239,6 +264,11 @@ impl<D: Payload> Receiver<D> {
         self.gaps.front().map_or(report, |gap| report.min(gap.1))
     }
 
+    #[inline]
+    pub(in super::super) fn may_have_event(&self) -> bool {
+        self.end.is_some() || self.given_up > self.data.next
+    }
+
     /// The number of bytes to skip now: the next gap that was given up, once all data before it was read.
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
         let next = self.data.next;
@@ -258,14 +288,14 @@ impl<D: Payload> Receiver<D> {
 
     /// The acknowledgement that is due. In these modes it only says up to which position the receiver waits for no more data, and where
     /// the rate is learnt how many segments have arrived; its window field carries the number of corrected bits. `[U5]`, `[U10]`
-    pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {
+    pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Box<Mack>)> {
         if !self.is_due {
             return None;
         }
-        let mack = self.echo.mack(now)?;
+        let mut mack = self.echo.mack(now)?;
         self.is_due = false;
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        let mut mack = Mack { window: self.mended, counts_symbols: self.reports.is_some(), ..mack };
+        (mack.window, mack.counts_symbols) = (self.mended, self.reports.is_some());
         if let Some(reports) = &mut self.reports {
             reports.on_told();
             mack.edges.push(reports.arrived, 0);

@@ -92,7 +92,11 @@ impl<D: Payload> Sender<D> {
     }
 
     /// Drops data that is too old. The stream continues after it, and the receiver skips it as if it were lost. `[V2]`
+    #[inline]
     fn expire(&mut self, now: Time) {
+        if !self.write_times.has_deadline() {
+            return;
+        }
         let too_old = self.write_times.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
         self.unsent.advance(too_old as usize);
         self.unsent_bytes -= too_old;
@@ -247,8 +251,24 @@ impl<D: Payload> Sender<D> {
         std::mem::take(&mut self.expired)
     }
 
+    /// Whether no data can become too old.
+    #[inline]
+    pub(in super::super) fn only_waits(&self) -> bool {
+        !self.write_times.has_deadline()
+    }
+
+    #[inline]
+    pub(in super::super) fn may_have_event(&self) -> bool {
+        self.is_writable() || self.expired > 0
+    }
+
+    #[inline]
+    fn is_writable(&self) -> bool {
+        self.is_full && self.unsent_bytes < ROOM_BYTES / 2
+    }
+
     pub(in super::super) fn take_writable(&mut self) -> bool {
-        let is_writable = self.is_full && self.unsent_bytes < ROOM_BYTES / 2;
+        let is_writable = self.is_writable();
         self.is_full &= !is_writable;
         is_writable
     }

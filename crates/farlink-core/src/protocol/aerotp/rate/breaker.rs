@@ -88,7 +88,8 @@ impl Breaker {
     }
 
     /// Whether it has found that the path carries less than the set rate.
-    fn is_open(&self) -> bool {
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
         self.state == State::Open
     }
 

@@ -20,6 +20,8 @@ pub(super) struct LeastLoss {
     /// Of the present block.
     packets: Packets,
     blocks: VecDeque<Packets>,
+    /// The least loss of the blocks, kept because every report asks for it.
+    least: Option<f64>,
 }
 
 impl LeastLoss {
@@ -34,6 +36,7 @@ impl LeastLoss {
             if self.blocks.len() > BLOCKS {
                 self.blocks.pop_front();
             }
+            self.least = self.blocks.iter().map(Packets::lost_share).reduce(f64::min);
         }
     }
 
@@ -60,8 +63,7 @@ impl LeastLoss {
 
     /// The share, if anything was seen.
     pub(super) fn seen(&self) -> Option<f64> {
-        let so_far = (self.packets.known() > 0.0).then(|| self.packets.lost / self.packets.known());
-        self.blocks.iter().map(Packets::lost_share).reduce(f64::min).or(so_far)
+        self.least.or_else(|| (self.packets.known() > 0.0).then(|| self.packets.lost / self.packets.known()))
     }
 }
 

@@ -212,6 +212,12 @@ impl Rate {
         breaker.take_lowered().map(|bytes_per_s| (bytes_per_s * 8.0) as u64)
     }
 
+    /// Whether a set rate was lowered.
+    #[inline]
+    pub(super) fn is_lowered(&self) -> bool {
+        matches!(&self.control, Control::Watched(breaker) if breaker.is_open())
+    }
+
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
         match &mut self.control {
             Control::None => {}

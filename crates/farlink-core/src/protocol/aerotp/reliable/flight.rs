@@ -324,7 +324,7 @@ impl<D: Payload> Flight<D> {
 
     /// Acknowledges a block.
     pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> NewlyAcknowledged {
-        let from = self.pieces.partition_point(|piece| piece.start < start);
+        let from = self.index(start).unwrap_or_else(|| self.pieces.partition_point(|piece| piece.start < start));
         let mut newly = NewlyAcknowledged::default();
         let mut index = from;
         let mut arrived_to = 0;
@@ -461,7 +461,17 @@ impl<D: Payload> Flight<D> {
         self.index(start).map(|index| &self.pieces[index])
     }
 
+    /// Most positions that are asked for are before the first piece, because they were acknowledged, or its own; and most pieces are of
+    /// one length.
     fn index(&self, start: u64) -> Option<usize> {
+        let first = self.pieces.front()?;
+        if start <= first.start {
+            return (start == first.start).then_some(0);
+        }
+        let likely = ((start - first.start) / (first.payload.len() as u64).max(1)) as usize;
+        if self.pieces.get(likely).is_some_and(|piece| piece.start == start) {
+            return Some(likely);
+        }
         self.pieces.binary_search_by_key(&start, |piece| piece.start).ok()
     }
 }

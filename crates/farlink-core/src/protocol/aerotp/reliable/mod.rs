@@ -1,6 +1,8 @@
 //! The reliable modes: selective repeat with acknowledgements that cover many segments each (`docs/aerotp.md`, section 5).
 
 mod abandon;
+#[cfg(feature = "trains")]
+mod absorb;
 mod flight;
 mod receiver;
 mod report;

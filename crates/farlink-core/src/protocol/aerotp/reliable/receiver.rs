@@ -16,24 +16,24 @@ use super::report::Report;
 /// The receiving half of a reliable stream. `[R1]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
-    data: Reorder<D>,
+    pub(super) data: Reorder<D>,
     /// Data that the sender gave up.
-    skipped_data: SkippedData,
+    pub(super) skipped_data: SkippedData,
     /// Where the stream ends, once that is known.
-    end: Option<u64>,
-    room: Room,
+    pub(super) end: Option<u64>,
+    pub(super) room: Room,
     /// Buffer for a peer that has not yet shown that it receives the answers. `[B7]`
     half_open_bytes: u64,
-    echo: Echo,
+    pub(super) echo: Echo,
     /// Recent arrivals out of order.
-    report: Report,
-    pace: Pace,
+    pub(super) report: Report,
+    pub(super) pace: Pace,
     /// Number of segments that no acknowledgement has covered yet.
-    untold: u64,
-    deadline: Time,
-    is_due: bool,
+    pub(super) untold: u64,
+    pub(super) deadline: Time,
+    pub(super) is_due: bool,
     /// How many more times the last acknowledgement is repeated while no other is due.
-    repeats: u32,
+    pub(super) repeats: u32,
     /// End of the window that the last acknowledgement announced.
     told_window_end: u64,
 }
@@ -57,7 +57,7 @@ instants! { Pace: latest; fixed: given, timeout, gap }
 
 /// Number of repetitions of an acknowledgement that may be the last for some time, so that its loss does not cost a round trip.
 /// `[A7]`
-const REPEATS: u32 = 2;
+pub(super) const REPEATS: u32 = 2;
 /// Default limit of segments per acknowledgement.
 const MOST_ACKS: f64 = 64.0;
 
@@ -127,7 +127,11 @@ impl<D: Payload> Receiver<D> {
         let is_known = end <= self.data.next;
         if !is_known && !payload.is_empty() {
             let had = self.here_bytes();
-            self.data.put(position, payload);
+            if position == self.data.next && !self.data.has_gaps() {
+                self.data.deliver(payload);
+            } else {
+                self.data.put(position, payload);
+            }
             if overtaken_by > 0 && self.here_bytes() > had {
                 self.echo.on_overtaken_data(overtaken_by);
             }
@@ -146,6 +150,14 @@ impl<D: Payload> Receiver<D> {
         }
         self.repeats = if self.data.has_gaps() || self.end.is_some() { REPEATS } else { 0 };
         true
+    }
+
+    /// Whether a sender that was blocked by the window must learn of the new room after data up to `next` has arrived.
+    #[inline]
+    pub(super) fn tells_of_room(&self, next: u64, window_end: u64) -> bool {
+        let grown = window_end.saturating_sub(self.told_window_end);
+        let was_small = self.told_window_end.saturating_sub(next) < self.room.bytes() / 4;
+        was_small && grown >= self.room.bytes() / 2 && self.echo.is_known()
     }
 
     /// The sender has given up missing data before a position. Returns whether that position is possible. `[V7]`
@@ -181,12 +193,12 @@ impl<D: Payload> Receiver<D> {
     }
 
     /// How much of the stream has arrived, in order or not.
-    fn here_bytes(&self) -> u64 {
+    pub(super) fn here_bytes(&self) -> u64 {
         self.data.next + self.data.held_bytes()
     }
 
     /// Position after the last byte that the buffer has room for.
-    fn window_end(&self) -> u64 {
+    pub(super) fn window_end(&self) -> u64 {
         self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
     }
 
@@ -195,18 +207,17 @@ impl<D: Payload> Receiver<D> {
         self.is_due && self.echo.is_known()
     }
 
-    pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
+    pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Box<Mack>)> {
         if !self.is_due {
             return None;
         }
-        let mack = self.echo.mack(now)?;
+        let mut mack = self.echo.mack(now)?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.acknowledged();
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
-        let mut mack = Mack { window, ..mack };
+        mack.window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
         self.report.write(&self.data, self.end, &mut mack, number);
         Some((ack, mack))
     }
@@ -218,14 +229,16 @@ impl<D: Payload> Receiver<D> {
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
         let data = self.skipped_data.read(&mut self.data)?;
-        // A sender that was blocked by the window must learn of the new room.
-        let grown = self.window_end().saturating_sub(self.told_window_end);
-        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
-        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_known() {
+        if self.tells_of_room(self.data.next, self.window_end()) {
             self.is_due = true;
             self.repeats = REPEATS;
         }
         Some(data)
+    }
+
+    #[inline]
+    pub(in super::super) fn may_have_event(&self) -> bool {
+        self.end.is_some() || !self.skipped_data.is_empty()
     }
 
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {

@@ -43,7 +43,18 @@ impl Report {
 
     /// Whether an acknowledgement is due for it.
     pub(super) fn is_pressing(&self) -> bool {
-        self.recent.iter().rev().take_while(|arrival| arrival.told == 0).count() >= MOST_UNREPORTED
+        self.has_unreported(MOST_UNREPORTED)
+    }
+
+    /// Whether one will be due after one more arrival.
+    #[cfg(feature = "trains")]
+    pub(super) fn is_nearly_pressing(&self) -> bool {
+        self.has_unreported(MOST_UNREPORTED - 1)
+    }
+
+    /// Whether the latest `count` arrivals were never reported.
+    fn has_unreported(&self, count: usize) -> bool {
+        self.recent.len() >= count && self.recent.range(self.recent.len() - count..).all(|arrival| arrival.told == 0)
     }
 
     /// Writes the list of blocks, with positions converted to sequence numbers.

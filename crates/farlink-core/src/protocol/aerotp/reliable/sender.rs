@@ -514,8 +514,24 @@ impl<D: Payload> Sender<D> {
         self.is_end_sent && self.flight.is_empty() && !self.forward.is_pending()
     }
 
+    /// Whether no data can become too old.
+    #[inline]
+    pub(in super::super) fn only_waits(&self) -> bool {
+        !self.forward.is_possible()
+    }
+
+    #[inline]
+    pub(in super::super) fn may_have_event(&self) -> bool {
+        self.is_writable() || self.forward.is_possible()
+    }
+
+    #[inline]
+    fn is_writable(&self) -> bool {
+        self.is_full && self.unsent_bytes <= self.room_bytes / 2
+    }
+
     pub(in super::super) fn take_writable(&mut self) -> bool {
-        let is_writable = self.is_full && self.unsent_bytes <= self.room_bytes / 2;
+        let is_writable = self.is_writable();
         self.is_full &= !is_writable;
         is_writable
     }
