@@ -35,7 +35,6 @@ struct Accepted {
 }
 
 /// What goes out next.
-#[expect(clippy::large_enum_variant, reason = "nearly all are segments, and none is kept")]
 pub(super) enum Outgoing {
     Segment(Outside, Transmit<Segment<Bytes>>),
     Datagram { port: u16, data: Bytes },

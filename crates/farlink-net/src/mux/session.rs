@@ -102,7 +102,6 @@ struct Challenge {
 
 /// What goes out next.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are segments, and none is kept")]
 enum Ready {
     Segment(Outside, Transmit<Segment<Bytes>>),
     Message(Message),

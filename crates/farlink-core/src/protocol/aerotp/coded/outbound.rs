@@ -98,6 +98,12 @@ impl Outbound {
         self.sent_bytes < self.bytes
     }
 
+    /// Bytes at its start that the receiver may have: those that were sent, or all once a repair symbol was, since it is made of all.
+    /// In silence one is sent before the rest of the data. `[K11]`
+    pub(super) fn possibly_arrived_bytes(&self) -> u64 {
+        if self.next_repair > 0 { self.bytes } else { self.sent_bytes }
+    }
+
     /// Number of source symbols; the end of the stream alone counts as one.
     pub(super) fn symbols(&self) -> u32 {
         (self.bytes.div_ceil(u64::from(self.symbol_bytes)) as u32).max(1)

@@ -17,8 +17,9 @@ impl<D: Payload> Sender<D> {
             && block.bytes > 0
             && block.start + block.bytes <= too_old
         {
-            let (sent_to, end) = (block.start + block.sent_bytes, block.start + block.bytes);
-            self.forward.give_up_sent(block.sent_bytes);
+            let sent_bytes = block.possibly_arrived_bytes();
+            let (sent_to, end) = (block.start + sent_bytes, block.start + block.bytes);
+            self.forward.give_up_sent(sent_bytes);
             self.forward.give_up_unsent(sent_to, end);
             self.owed -= u64::from(block.owed);
             to = Some(end);
