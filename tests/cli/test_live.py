@@ -10,7 +10,6 @@ from tests.cli.test_emulate import as_root, assert_nothing_is_left, namespaces
 from tests.conftest import assert_refused
 from typer.testing import CliRunner
 
-from farlink import engines
 from farlink.cli.commands import app
 from farlink.engines import live
 from farlink.errors import FarlinkError
@@ -104,8 +103,8 @@ def test_finished_studies_stay_when_a_later_engine_fails(scenario, tmp_path, mon
     def fail(*_: object, **__: object) -> None:
         raise FarlinkError("the stage fell down", "build another one")
 
-    monkeypatch.setitem(engines.ENGINES, "live", fail)
-    monkeypatch.setitem(engines._CHECKS, "live", lambda _, __: None)
+    monkeypatch.setattr(live, "run", fail)
+    monkeypatch.setattr(live, "check", lambda _, __: None)
     done = CliRunner().invoke(app, ["run", str(tmp_path / scenario)])
 
     assert done.exit_code == 2

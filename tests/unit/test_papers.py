@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.conftest import program_of_docs
 
 from farlink import papers
 from farlink.papers.check import Check, Verdict, claim, claimed, number
@@ -177,12 +176,12 @@ def test_the_numbers_of_a_figure_stand_on_the_page_in_the_report_and_on_the_term
     from farlink.cli.papers import _print_outcome
     from farlink.report.papers import render_paper
 
-    pages = runpy.run_path(str(Path(__file__).resolve().parents[2] / "docs" / "papers.py"))
+    pages = program_of_docs("papers")
     table = (("protocol", "near", "far"), ("UDP <1>", "0.98 ± 0.01", "0.5"))
     item = Item("i", "An item", 1, lambda _bench: ([], []))
     outcome = Outcome(item, [], [Drawing("d", "What", "Why.", Figure, table)])
 
-    lines = list(pages["section"](Paper("k", "Title", "", (item,)), outcome))
+    lines = list(pages.section(Paper("k", "Title", "", (item,)), outcome))
     at = lines.index("| protocol | near | far |")
     assert lines[at : at + 3] == ["| protocol | near | far |", "|---|--:|--:|", "| UDP <1> | 0.98 ± 0.01 | 0.5 |"]
     html = render_paper(Paper("k", "Title", "", (item,)), [outcome], command="c")

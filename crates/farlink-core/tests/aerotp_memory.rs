@@ -155,8 +155,9 @@ fn an_idle_connection_is_small() {
         forger.read();
         let served = forger.taken();
         println!("{mode}: {fresh} bytes as it begins, {served} when it has heard of a peer");
-        // 4760 in coded mode, since a learnt rate keeps what its phases have shown, what arrives, and how much delays vary.
-        assert!(served <= 4800, "{mode}: {served}");
+        // 4880 in coded mode: a learnt rate keeps what its phases have shown, what arrives, and how much delays vary; 120 are
+        // times and bytes that are not computed anew for each packet.
+        assert!(served <= 4900, "{mode}: {served}");
     }
 }
 
