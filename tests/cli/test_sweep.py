@@ -6,17 +6,10 @@ import json
 import time
 
 import pytest
+from tests import small_study
 from tests.conftest import ROOT, assert_refused
 
-STUDY = """
-title = "a small study"
-duration_s = 3
-runs = 6
-link = { rate_bps = 1e6, delay_s = 0.05, channel = { kind = "loss", loss = 0.01 } }
-transport.tcp.kind = "tcp"
-flow.bulk = { transport = "tcp", traffic = { kind = "bulk" } }
-grid."link.channel.loss" = [0.001, 0.01]
-"""
+STUDY = f'title = "a small study"{small_study.text(runs=6)}'
 SAMPLE = (
     STUDY.replace('grid."link.channel.loss" = [0.001, 0.01]', "")
     + """

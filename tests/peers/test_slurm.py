@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,8 @@ import pytest
 
 import farlink
 from farlink import study as studies
-from farlink.study.opened import OpenedStudy
 from tests.peers import slurm
+from tests.small_study import begun_in_pairs
 
 pytestmark = [
     pytest.mark.peer("slurm"),
@@ -45,9 +44,7 @@ def waited_for(condition, seconds=600.0):
 def folder(tmp_path):
     """A study of sixty short units, and a folder beside it for a `farlink` of this Python."""
     (tmp_path / "study.toml").write_text(STUDY)
-    study = OpenedStudy.begun(farlink.load(tmp_path / "study.toml"), tmp_path / "out")
-    description = json.loads(study.store.description_path.read_text())
-    study.store.description_path.write_text(json.dumps(description | {"runs_per_unit": 2}))
+    begun_in_pairs(tmp_path / "study.toml", tmp_path / "out")
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "farlink"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m farlink.cli "$@"\n')

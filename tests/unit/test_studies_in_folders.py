@@ -14,6 +14,7 @@ from concurrent.futures import CancelledError, Executor, Future
 
 import numpy as np
 import pytest
+from tests import small_study
 
 import farlink
 from farlink import study as studies
@@ -389,21 +390,11 @@ from farlink.cli import main
 sys.argv = ["farlink", "sweep", "study.toml", "-o", "out", "--workers", "2"]
 main()
 """
-STUDY = """
-duration_s = 3
-runs = 60
-link = { rate_bps = 1e6, delay_s = 0.05, channel = { kind = "loss", loss = 0.01 } }
-transport.tcp.kind = "tcp"
-flow.bulk = { transport = "tcp", traffic = { kind = "bulk" } }
-grid."link.channel.loss" = [0.001, 0.01]
-"""
 
 
 def test_a_killed_coordinator_and_a_killed_worker_lose_units_under_way_only(tmp_path):
-    (tmp_path / "study.toml").write_text(STUDY)
-    study = OpenedStudy.begun(farlink.load(tmp_path / "study.toml"), tmp_path / "out")
-    description = json.loads(study.store.description_path.read_text())
-    study.store.description_path.write_text(json.dumps(description | {"runs_per_unit": 2}))
+    (tmp_path / "study.toml").write_text(small_study.text(runs=60))
+    study = small_study.begun_in_pairs(tmp_path / "study.toml", tmp_path / "out")
     total = 60
     coordinator = subprocess.Popen([sys.executable, "-c", COORDINATOR], cwd=tmp_path, stderr=subprocess.PIPE)
     try:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
 from contextlib import suppress
 
 import pytest
+from tests import small_study
 from tests.conftest import assert_refused
+from tests.small_study import begun_in_pairs
 
 import farlink
 from farlink.errors import StudyError
@@ -18,20 +19,12 @@ from farlink.study import locks
 from farlink.study.drive import work
 from farlink.study.opened import OpenedStudy
 
-STUDY = """
-duration_s = 3
-runs = 20
-link = { rate_bps = 1e6, delay_s = 0.05, channel = { kind = "loss", loss = 0.01 } }
-transport.tcp.kind = "tcp"
-flow.bulk = { transport = "tcp", traffic = { kind = "bulk" } }
-grid."link.channel.loss" = [0.001, 0.01]
-"""
 UNITS = 20
 
 
 @pytest.fixture
 def study_file(tmp_path):
-    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "study.toml").write_text(small_study.text(runs=20))
     return tmp_path / "study.toml"
 
 
@@ -54,14 +47,6 @@ def disk(tmp_path):
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def begun(study_file, folder):
-    """A study of twenty units, of two runs each."""
-    study = OpenedStudy.begun(farlink.load(study_file), folder)
-    path = study.store.description_path
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"runs_per_unit": 2}))
-    return OpenedStudy.at(folder)
-
-
 def assert_whole(study, study_file):
     """Its rows are those of one process, to the byte."""
     here = study_file.parent
@@ -72,7 +57,7 @@ def assert_whole(study, study_file):
 
 def test_a_disk_that_fills_half_way_stops_the_study_which_goes_on_when_there_is_room(disk, study_file):
     folder = disk("size=4m") / "out"
-    study = begun(study_file, folder)
+    study = begun_in_pairs(study_file, folder)
 
     def fill(done, _all):
         """Another program takes what is left."""
@@ -98,7 +83,7 @@ def test_a_disk_that_fills_half_way_stops_the_study_which_goes_on_when_there_is_
 
 def test_a_study_that_does_not_fit_the_disk_says_so_after_its_first_units(disk, study_file):
     folder = disk("size=300k") / "out"
-    study = begun(study_file, folder)
+    study = begun_in_pairs(study_file, folder)
 
     with pytest.raises(StudyError, match=r"1\d units of \d+ bytes do not fit the disk") as refusal:
         work(study, workers=1)
@@ -111,7 +96,7 @@ def test_a_study_that_does_not_fit_the_disk_says_so_after_its_first_units(disk, 
 
 def test_a_folder_that_cannot_be_written_is_named_and_its_result_can_still_be_read(disk, study_file, farlink):
     folder = disk("size=4m") / "out"
-    work(begun(study_file, folder), workers=1)
+    work(begun_in_pairs(study_file, folder), workers=1)
     content = sorted(path.name for path in folder.rglob("*"))
     disk("ro")
 
@@ -127,7 +112,7 @@ def test_a_file_system_without_locks_is_named_and_two_at_once_do_no_harm(tmp_pat
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(locks.fcntl, "flock", refuse)
-    study, said = begun(study_file, tmp_path / "out"), []
+    study, said = begun_in_pairs(study_file, tmp_path / "out"), []
     second = []
 
     def also(done, _all):
@@ -160,7 +145,7 @@ worker.main(sys.argv[-1])
 
 
 def test_a_unit_that_kills_its_worker_is_set_aside_after_three_workers_and_the_rest_goes_on(tmp_path, study_file, monkeypatch):
-    study, said = begun(study_file, tmp_path / "out"), []
+    study, said = begun_in_pairs(study_file, tmp_path / "out"), []
     (tmp_path / "worker.py").write_text(WORKER)
     deadly = tmp_path / "python"
     deadly.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path}/worker.py" "$@"\n')

@@ -122,15 +122,7 @@ class Store:
         return unit_file.parse(self.unit_path(key).read_bytes(), key)
 
     def check(self, key: str) -> None:
-        """Check that a unit's file is whole, without reading its rows.
-
-        Raises
-        ------
-        unit_file.DamagedUnit
-            If it is truncated, changed or of another unit.
-        OSError
-            If it cannot be read.
-        """
+        """Check that a unit's file is whole, without reading its rows; it raises what `read` does."""
         data = self.unit_path(key).read_bytes()
         if not unit_file.is_sealed(data, key):
             unit_file.parse(data, key)  # says what is wrong
