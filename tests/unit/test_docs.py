@@ -150,3 +150,12 @@ def test_page_of_a_paper_has_every_item(key):
         )
     for sentence in paper.setting:
         assert sentence in " ".join(page.split())
+
+
+def test_no_word_in_brackets_of_a_help_text_is_taken_for_a_style():
+    """Rich leaves out what it takes for one; a table of a scenario has a backslash in front."""
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```|`[^`]*`", "", page, flags=re.DOTALL)
+
+    assert r"\[grid]" in prose
+    assert not re.findall(r"(?<!\\)\[[a-z][a-z_.]*\](?!\()", prose)

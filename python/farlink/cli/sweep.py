@@ -43,7 +43,7 @@ app = typer.Typer(
 )
 
 Study = Annotated[
-    Path, typer.Argument(metavar="STUDY", help="Scenario file (TOML) with [grid] or [sample].", show_default=False)
+    Path, typer.Argument(metavar="STUDY", help=r"Scenario file (TOML) with \[grid] or \[sample].", show_default=False)
 ]
 Folder = Annotated[
     Path,
@@ -175,7 +175,7 @@ def indices(
     ] = None,
     flow: Annotated[str, typer.Option(metavar="NAME", help="Of which flow.")] = "all",
 ) -> None:
-    """Say how much each parameter that [sample] has drawn contributes to the variance of a quantity: Sobol's indices."""
+    """Say how much each parameter that was drawn contributes to the variance of a quantity: Sobol's indices."""
     with user_errors():
         from farlink import study
         from farlink.text_table import table
