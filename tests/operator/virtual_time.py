@@ -11,8 +11,8 @@ from contextlib import contextmanager
 MOST_ROUNDS = 5000
 """So often the loop goes round at one time, at most: what waits for a time that is over does so for ever."""
 ROUND_S = 1e-9
-"""What a round takes. asyncio rings a timer that is due within the resolution of the clock; where no time went by at all, a task that
-waits for an instant later by the last bit would be woken again and again."""
+"""What a round takes. asyncio rings a timer that is due within the resolution of the clock; where no time went by at all, a
+task that waits for an instant later by the last bit would be woken again and again."""
 
 
 class Clocks:
