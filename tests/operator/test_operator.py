@@ -284,7 +284,7 @@ def test_killed_operators_leave_no_process_and_lose_no_transition(quick_world):
             if number % 2:  # with a call, however long it takes on a busy machine
                 before = _calls(told)
                 until(lambda near=near, before=before: _calls(near.told()) > before, lambda near=near: near.log)
-            time.sleep(rng.uniform(0.0, 2.5))
+            time.sleep(rng.uniform(0.0, 1.5))
             near.end(signal.SIGKILL)
             until(lambda near=near: not near.children(), near.children, 5.0)
             told = near.told()
