@@ -128,7 +128,7 @@ main()
     "module",
     [
         "typer",
-        "farlink.cli.run",
+        "farlink.cli.trace",
         "farlink._core",
         "numpy",
         "numpy.linalg",

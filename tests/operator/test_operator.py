@@ -36,9 +36,9 @@ CHANGES = ("waiting", "connecting", "connected", "dropped", "ended", "failed", "
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(tmp_path_factory: pytest.TempPathFactory, programs: Programs):
     """Sixteen modems. The eighth near line dials a number that nobody has, the seventh loses its calls."""
-    with world_in(tmp_path_factory.mktemp("operators")) as made:
+    with world_in(tmp_path_factory.mktemp("operators"), programs=programs) as made:
         made.bank(EIGHT, modem={7: "mean_up_s = 2"})
         made.near = made.start(made.configure("near", EIGHT, number=lambda at: "999" if at == EIGHT else f"{200 + at}"))
         made.far = made.start(made.configure("far", EIGHT))
@@ -475,7 +475,7 @@ def test_the_commands_of_the_guide_do_what_it_says(tmp_path, farlink, programs):
     )
     for name, text in re.findall(r"^```toml (\S+)\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL):
         # Pauses are not what is tested here. The far end listens again before the near one dials.
-        limits = f"[limits]\ndropped_s = {0.1 if name == 'far.toml' else 0.5}\nfailed_s = 1\n"
+        limits = f"[ppp]\nconnect_delay_s = 0.1\n[limits]\ndropped_s = {0.1 if name == 'far.toml' else 0.5}\nfailed_s = 1\n"
         (tmp_path / name).write_text(f"{text}\n{limits}" if "[limits]" not in text else text)
     blocks = re.findall(r"^```console\n(.*?)^```$", guide, flags=re.MULTILINE | re.DOTALL)
     services, commands = (re.findall(r"^\$ farlink (.*)$", block, flags=re.MULTILINE) for block in blocks[:2])

@@ -1,6 +1,6 @@
 //! ARQ in the packet engine: bytes are conserved, and each hybrid has its purpose.
 
-use crate::common::random::channels;
+use crate::common::random::{arq, channels};
 use crate::common::{cases, once, setup};
 use farlink_sim::engine::FlowResult;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn flow(transport: Value, channel: &Value, back: &Value, bytes: Option<u64>) -> 
         "transport": { "arq": transport },
         "flow": { "one": { "transport": "arq", "traffic": traffic } },
     });
-    scenario["transport"]["arq"]["kind"] = "arq".into();
+    scenario["transport"]["arq"]["kind"] = "arq".into(); // also of those that are written here
     if bytes.is_none() {
         scenario["duration_s"] = 20.into();
     }
@@ -22,42 +22,6 @@ fn flow(transport: Value, channel: &Value, back: &Value, bytes: Option<u64>) -> 
     let flow = run.flows.remove(0);
     assert_eq!(flow.return_bytes, run.return_bytes);
     flow
-}
-
-fn transports() -> impl Strategy<Value = Value> {
-    let modes = prop_oneof![Just("stop-and-wait"), Just("go-back-n"), Just("selective-repeat")];
-    let flags = any::<[bool; 5]>();
-    let hybrid = prop_oneof![
-        2 => Just(json!({})),
-        1 => Just(json!({ "correction": { "symbols": 2 } })),
-        1 => Just(json!({ "nak": true, "incremental": { "parity_bytes": 16, "increments": 4 } })),
-    ];
-    (modes, flags, 1_u64..40, 1_u64..1200, hybrid, proptest::option::of(0_u64..6)).prop_map(
-        |(mode, [single, timestamps, nak, paced, rides], window, segment, hybrid, blocks)| {
-            let mut transport = json!({
-                "mode": mode, "segment_bytes": segment, "timestamps": timestamps, "nak": nak,
-                "ack": if single { "per-packet" } else { "cumulative" },
-            });
-            let keys = transport.as_object_mut().unwrap();
-            if mode != "stop-and-wait" {
-                keys.insert("window_frames".into(), window.into());
-            }
-            if mode == "selective-repeat" && !single {
-                keys.extend(blocks.map(|blocks| ("sack_blocks".into(), blocks.into())));
-            }
-            if paced {
-                keys.insert("rate_bps".into(), json!(1e6));
-            }
-            if rides {
-                keys.insert("piggyback_timeout_s".into(), json!(0.02));
-            }
-            if nak && !single {
-                keys.insert("timer".into(), "receiver".into());
-            }
-            keys.extend(hybrid.as_object().unwrap().clone());
-            transport
-        },
-    )
 }
 
 /// Bounds that always hold.
@@ -79,7 +43,7 @@ proptest! {
 
     #[test]
     fn a_file_arrives_completely_over_any_channel_with_few_losses(
-        transport in transports(), channel in channels(), back in channels(), bytes in 1_u64..40_000,
+        transport in arq(), channel in channels(), back in channels(), bytes in 1_u64..40_000,
     ) {
         let flow = flow(transport.clone(), &channel, &back, Some(bytes));
         check(&transport, &flow)?;
@@ -89,7 +53,7 @@ proptest! {
 
     #[test]
     fn abandoned_frames_are_counted(
-        mut transport in transports(), channel in channels(), back in channels(), bytes in 1_u64..40_000, most in 1_u64..3,
+        mut transport in arq(), channel in channels(), back in channels(), bytes in 1_u64..40_000, most in 1_u64..3,
     ) {
         transport["max_transmissions"] = most.into();
         let flow = flow(transport.clone(), &channel, &back, Some(bytes));

@@ -2,7 +2,9 @@
 //! separately gives the same result.
 
 use crate::common;
-use crate::common::random::{ack_timeout, aerotp, scenarios, tcp, without_idle_keys};
+use crate::common::random::{
+    ack_timeout, aerotp, arq, bbr, controls, cubic, scenarios, scenarios_over, stp, tcp, tcp_of, without_idle_keys,
+};
 use crate::common::{once, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
@@ -187,7 +189,7 @@ fn telemetry() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(common::cases(200)))]
+    #![proptest_config(ProptestConfig::with_cases(common::cases(400)))]
 
     #[test]
     fn trains_change_nothing_over_calm_links(scenario in calm(), seed in 0_u64..1000) {
@@ -206,6 +208,38 @@ proptest! {
 
     #[test]
     fn trains_change_nothing_in_any_scenario(scenario in scenarios(), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn trains_change_nothing_with_rack(scenario in scenarios_over(tcp_of(&["rack"], controls())), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn trains_change_nothing_with_cubic(
+        scenario in scenarios_over(tcp_of(&["newreno", "sack", "rack"], cubic())), seed in 0_u64..1000,
+    ) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn trains_change_nothing_with_bbr(scenario in scenarios_over(tcp_of(&["sack", "rack"], bbr())), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn absorbing_changes_nothing_over_aerotp(scenario in scenarios_over(aerotp()), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn a_capture_changes_nothing_over_arq(scenario in scenarios_over(arq()), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn a_capture_changes_nothing_over_stp(scenario in scenarios_over(stp()), seed in 0_u64..1000) {
         check(&scenario, seed)?;
     }
 }

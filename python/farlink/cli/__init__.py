@@ -10,7 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from farlink.cli.commands import app as app
+    import typer
+
+    app: typer.Typer
 
 __all__ = ["app", "main"]
 
@@ -21,10 +23,10 @@ def main() -> None:
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hears:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from farlink.cli.commands import app
+    from farlink.cli.commands import app_of
 
     try:
-        app(prog_name="farlink")
+        app_of(sys.argv[1:])(prog_name="farlink")
     except KeyboardInterrupt:  # before the command was at work
         sys.exit(130)
     finally:
@@ -35,6 +37,6 @@ def main() -> None:
 def __getattr__(name: str) -> object:
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from farlink.cli.commands import app
+    from farlink.cli import commands
 
-    return app
+    return commands.app

@@ -9,9 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::{bit_errors, losses, series};
 
-/// Some seconds of one to three hops with one to five flows.
+/// Some seconds of one to three hops with one to five flows over any transports.
 pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
-    (vec(hops(), 1..4), vec((transports(), flows()), 1..6), 1.0..15.0_f64, select(&[0.0, 0.0, 0.5][..])).prop_map(
+    scenarios_over(transports())
+}
+
+/// The same over these transports.
+pub(crate) fn scenarios_over(transports: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    (vec(hops(), 1..4), vec((transports, flows()), 1..6), 1.0..15.0_f64, select(&[0.0, 0.0, 0.5][..])).prop_map(
         |(mut hops, flows, duration_s, warmup_s)| {
             let hears = |config: &Value| config["kind"] == "tcp" || config["kind"] == "scps-tp";
             for hop in hops.iter_mut().filter(|hop| hop["bundle"]["on_drop"] == "duplicate-acks") {
@@ -206,7 +211,7 @@ pub(crate) fn channels() -> impl Strategy<Value = Value> {
     prop_oneof![Just(json!({ "kind": "none" })), chain]
 }
 
-/// TCP or STP with any option, or UDP.
+/// Each kind of transport with any option.
 pub(crate) fn transports() -> impl Strategy<Value = Value> {
     let udp = (100_u64..1500, 1_u64..4, 0_u64..300).prop_map(|(bytes, copies, spacing_ms)| {
         let mut config = json!({ "kind": "udp", "segment_bytes": bytes, "copies": copies });
@@ -222,7 +227,44 @@ pub(crate) fn transports() -> impl Strategy<Value = Value> {
         }
         tcp
     });
-    prop_oneof![4 => mortal, 2 => stp(), 2 => scps(), 1 => udp, 2 => aerotp()]
+    prop_oneof![4 => mortal, 2 => stp(), 2 => scps(), 1 => udp, 2 => aerotp(), 1 => arq()]
+}
+
+/// ARQ of each mode, with any of its acknowledgements, and hybrids.
+pub(crate) fn arq() -> impl Strategy<Value = Value> {
+    let modes = prop_oneof![Just("stop-and-wait"), Just("go-back-n"), Just("selective-repeat")];
+    let flags = any::<[bool; 5]>();
+    let hybrid = prop_oneof![
+        2 => Just(json!({})),
+        1 => Just(json!({ "correction": { "symbols": 2 } })),
+        1 => Just(json!({ "nak": true, "incremental": { "parity_bytes": 16, "increments": 4 } })),
+    ];
+    (modes, flags, 1_u64..40, 1_u64..1200, hybrid, proptest::option::of(0_u64..6)).prop_map(
+        |(mode, [single, timestamps, nak, paced, rides], window, segment, hybrid, blocks)| {
+            let mut transport = json!({
+                "kind": "arq", "mode": mode, "segment_bytes": segment, "timestamps": timestamps, "nak": nak,
+                "ack": if single { "per-packet" } else { "cumulative" },
+            });
+            let keys = transport.as_object_mut().unwrap();
+            if mode != "stop-and-wait" {
+                keys.insert("window_frames".into(), window.into());
+            }
+            if mode == "selective-repeat" && !single {
+                keys.extend(blocks.map(|blocks| ("sack_blocks".into(), blocks.into())));
+            }
+            if paced {
+                keys.insert("rate_bps".into(), json!(1e6));
+            }
+            if rides {
+                keys.insert("piggyback_timeout_s".into(), json!(0.02));
+            }
+            if nak && !single {
+                keys.insert("timer".into(), "receiver".into());
+            }
+            keys.extend(hybrid.as_object().unwrap().clone());
+            transport
+        },
+    )
 }
 
 pub(crate) fn stp() -> impl Strategy<Value = Value> {
@@ -260,7 +302,15 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
 }
 
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
-    (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
+    tcp_of(&["tahoe", "reno", "newreno", "sack", "snack", "none", "rack", "rack"], controls())
+}
+
+/// TCP of one of these versions with one of these congestion controls.
+pub(crate) fn tcp_of(
+    variants: &'static [&'static str],
+    controls: impl Strategy<Value = Value>,
+) -> impl Strategy<Value = Value> {
+    (versions(variants), controls, any::<bool>()).prop_map(|(mut config, control, pacing)| {
         config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
         // Controls that measure rates need selective acknowledgements and pacing. Those that do not react to marks
         // cannot use ECN.
@@ -292,12 +342,8 @@ pub(crate) fn without_idle_keys(mut config: Value) -> Value {
 }
 
 /// Every congestion control with any of its settings.
-fn controls() -> impl Strategy<Value = Value> {
+pub(crate) fn controls() -> impl Strategy<Value = Value> {
     let any_one = select(CongestionControl::ALL).prop_map(|control| json!({ "congestion_control": control.name() }));
-    let cubic = (0.2..0.9_f64, 0.01..10.0_f64, any::<[bool; 3]>()).prop_map(|(beta, c, [fast, friendly, hystart])| {
-        let cubic = json!({ "beta": beta, "c": c, "fast_convergence": fast, "reno_friendly": friendly });
-        json!({ "congestion_control": "cubic", "cubic": cubic, "hystart": hystart })
-    });
     let hybla =
         (0.005..0.5_f64).prop_map(|rtt0_s| json!({ "congestion_control": "hybla", "hybla": { "rtt0_s": rtt0_s } }));
     let vegas = (1_u64..10, 0_u64..10, 1_u64..10).prop_map(|(alpha, more, gamma)| {
@@ -305,13 +351,25 @@ fn controls() -> impl Strategy<Value = Value> {
         json!({ "congestion_control": "vegas", "vegas": vegas })
     });
     let reno = any::<bool>().prop_map(|hystart| json!({ "congestion_control": "reno", "hystart": hystart }));
-    let bbr = (select(&["bbr", "bbr3"][..]), 0.5..20.0_f64, 0.01..1.0_f64, 0.0..0.1_f64).prop_map(
+    prop_oneof![3 => any_one, 2 => cubic(), 1 => hybla, 1 => vegas, 1 => reno, 1 => bbr()]
+}
+
+/// CUBIC with any of its settings.
+pub(crate) fn cubic() -> impl Strategy<Value = Value> {
+    (0.2..0.9_f64, 0.01..10.0_f64, any::<[bool; 3]>()).prop_map(|(beta, c, [fast, friendly, hystart])| {
+        let cubic = json!({ "beta": beta, "c": c, "fast_convergence": fast, "reno_friendly": friendly });
+        json!({ "congestion_control": "cubic", "cubic": cubic, "hystart": hystart })
+    })
+}
+
+/// Both versions of BBR with any of their settings.
+pub(crate) fn bbr() -> impl Strategy<Value = Value> {
+    (select(&["bbr", "bbr3"][..]), 0.5..20.0_f64, 0.01..1.0_f64, 0.0..0.1_f64).prop_map(
         |(control, window_s, probe_s, margin)| {
             let bbr = json!({ "min_rtt_window_s": window_s, "probe_rtt_s": probe_s, "pacing_margin": margin });
             json!({ "congestion_control": control, "bbr": bbr })
         },
-    );
-    prop_oneof![3 => any_one, 2 => cubic, 1 => hybla, 1 => vegas, 1 => reno, 1 => bbr]
+    )
 }
 
 /// Timers of delayed acknowledgements: constant or drawn, short and long.
@@ -329,8 +387,8 @@ pub(crate) fn ack_timeout() -> impl Strategy<Value = Value> {
 }
 
 /// Every version with any option.
-fn versions() -> impl Strategy<Value = Value> {
-    let variant = select(&["tahoe", "reno", "newreno", "sack", "snack", "none", "rack", "rack"][..]);
+fn versions(variants: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    let variant = select(variants);
     let switches = any::<[bool; 9]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let timers = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64, ack_timeout());

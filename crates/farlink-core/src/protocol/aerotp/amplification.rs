@@ -130,6 +130,11 @@ impl Confirmation {
         self.has_acknowledged = true;
     }
 
+    /// A peer that does not know this connection waits for no proof.
+    pub(super) fn on_reset(&mut self) {
+        self.wait = None;
+    }
+
     /// How long after the last segment it asks; never if nothing is to be confirmed.
     #[inline]
     pub(super) fn wait(&self) -> Option<Time> {

@@ -52,8 +52,15 @@ impl<D: Payload> Connection<D> {
             return Time::ZERO;
         }
         let asked = self.asked.unwrap_or(Time::NEVER);
-        let awaited = awaits_since.min(asked);
+        let awaited = awaits_since.min(asked).min(self.held_since());
         if awaited == Time::NEVER { Time::NEVER } else { awaited + self.constants.give_up_after }
+    }
+
+    /// Since when data or a question waits for the proof of the peer's address, which only a segment of the peer can bring. `[G1]`
+    #[inline]
+    fn held_since(&self) -> Time {
+        let is_held = self.waits_for_proof() && (self.is_question_due || self.sending.ready_at() < Time::NEVER);
+        if is_held { self.last_received } else { Time::NEVER }
     }
 
     /// CLOSE_TO: when the connection is given up unless both streams have ended. `[C17]`

@@ -169,11 +169,12 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Handles a reset: the peer does not know this connection. `[C14]`
+    /// Handles a reset: the peer does not know this connection. `[C14]`, `[G4]`
     pub(super) fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
         let sent =
             self.clock.instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
-        let is_mine = segment.tag == self.tag && sent && (self.may_send() || self.challenge.is_some());
+        let asks = self.may_send() || self.challenge.is_some() || self.confirmation.wait().is_some();
+        let is_mine = segment.tag == self.tag && sent && asks;
         let (first, next) = self.sending.limits();
         let ahead = segment.sequence.wrapping_sub(self.number(first)) as i32;
         let is_recent = first.checked_add_signed(i64::from(ahead)).is_some_and(|position| position <= next);
@@ -181,6 +182,7 @@ impl<D: Payload> Connection<D> {
             self.dropped.stray += 1;
             return;
         }
+        self.confirmation.on_reset();
         let has_restarted = self.on_answered_challenge(now, segment);
         if !self.may_send() {
             self.dropped.stray += u64::from(!has_restarted);
