@@ -20,6 +20,9 @@
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
 # make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make site     the documentation as a site in target/site/html, its links checked
+# make dist     what is published, in dist/: wheels for x86-64 and aarch64 and the sources, looked through and tried in new environments
+# make aarch64  rows of scenarios on aarch64, under qemu, beside this machine's; lints and the tests of codecs and core for it
+# make audit    licences, origins and known weaknesses of what farlink is made of
 # make docs     write the generated pages, tables and pictures of the documentation anew (PAGE=guides/coding.md: one page)
 # make lock     choose the versions of the Python tools anew, in constraints.txt (UPGRADE=1: the newest ones)
 # make fmt      format Rust and Python
@@ -42,7 +45,7 @@ LOCK := constraints.txt
 PIP_INSTALL := $(PIP) install --constraint $(LOCK)
 SITE_TOOLS := 'zensical>=0.0.73,<0.2' 'griffe>=1.7,<3'
 
-.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs site lock fmt clean
+.PHONY: help run check test install test-tools bench peers papers neighbours kernel-neighbours wire emulator live gateways bundle-lines bundle-beside bundle-paths bundle-twin bundle-axis bundle-tcp nightly soak docs site dist aarch64 audit lock fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -159,6 +162,15 @@ soak: test-tools
 nightly: test-tools
 	@.ci/soak nightly
 
+dist: $(STAMPS)/venv
+	@PROFILE=$(PROFILE) .ci/dist
+
+aarch64: $(STAMPS)/venv
+	@.ci/aarch64
+
+audit: $(STAMPS)/venv
+	@.ci/audit
+
 docs: test-tools
 	@$(BIN)/python docs/generate.py $(PAGE)
 
@@ -182,7 +194,7 @@ fmt: test-tools
 	@$(BIN)/ruff format --quiet .
 
 clean:
-	rm -rf .venv target out
+	rm -rf .venv target out dist
 
 install: $(STAMPS)/run
 test-tools: $(STAMPS)/test

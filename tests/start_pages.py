@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("docs/guides/install.md", "docs/guides/first-scenario.md")
 _BLOCKS = re.compile(r"^```(?P<kind>\w*) ?(?P<file>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _FOREIGN = ("make ", "pip install", ". .venv")
 
 
@@ -35,6 +36,13 @@ def steps() -> list[tuple[str, str]]:
                 if block["kind"] in ("", "console") and command.startswith("farlink") and not command.startswith(_FOREIGN):
                     found.append(("$", command))
     return found
+
+
+def held(extra: str) -> set[str]:
+    """An extra and those that it brings."""
+    needed = _PROJECT["optional-dependencies"].get(extra, [])
+    brought = {name for one in needed if (found := re.match(r"farlink\[(.+)\]", one)) for name in found[1].split(",")}
+    return {extra}.union(*(held(name) for name in brought))
 
 
 def tried(wheel: Path, extra: str, folder: Path) -> list[str]:
@@ -60,7 +68,7 @@ def tried(wheel: Path, extra: str, folder: Path) -> list[str]:
         is_shown_refusal = done.returncode == 2 and "link.chanel" in text
         if done.returncode == 0 or is_shown_refusal:
             ran += 1
-        elif done.returncode == 2 and needs and needs[1] not in (extra, *(() if extra != "all" else ("all",))):
+        elif done.returncode == 2 and needs and needs[1] not in held(extra):
             refused.add(needs[1])
         else:
             wrong.append(f"{text}: status {done.returncode}: {done.stderr.strip()[-300:]}")
@@ -74,8 +82,7 @@ def tried(wheel: Path, extra: str, folder: Path) -> list[str]:
 def main() -> None:
     """Try what is asked for."""
     wheel, *chosen = sys.argv[1:]
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        extras = [name for name in tomllib.load(file)["project"]["optional-dependencies"] if name != "test"]
+    extras = [name for name in _PROJECT["optional-dependencies"] if name != "test"]
     wrong = []
     for extra in chosen or ["base", *extras]:
         folder = Path(tempfile.mkdtemp(prefix="farlink-start-"))
