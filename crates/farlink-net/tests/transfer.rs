@@ -4,10 +4,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use farlink_core::protocol::aerotp::AcceptorLimits;
+use farlink_core::units::BitRate;
+use farlink_net::files::{ReceiveOptions, SendOptions};
 use farlink_net::mux::{MemoryCounters, MuxConfig, Trust};
-use farlink_net::seal::{PublicKey, StaticKey};
+use farlink_net::seal::{PresharedKey, PublicKey, StaticKey};
 use farlink_net::state::StateFolder;
-use farlink_net::{Endpoint, EndpointConfig};
+use farlink_net::transfer::{ReceiveSettings, SendSettings, receive, send};
+use farlink_net::{Endpoint, EndpointConfig, Insecure, PathSettings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -83,6 +86,32 @@ async fn many_connections_share_a_socket() {
     for transfer in transfers.collect::<Vec<_>>() {
         timeout(Duration::from_secs(60), transfer).await.unwrap().unwrap();
     }
+}
+
+/// A driver looks at its clock after each datagram that it has taken, not before: what it received would seem to have been held for longer
+/// than its sender knows it. Such an acknowledgement does not count, and if it is the last one, the sender waits for another.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_of_short_connections_count() {
+    let keys = [StaticKey::generate(), StaticKey::generate()];
+    let b = endpoint(&keys[1], &[keys[0].public()], loopback());
+    b.listen(PORT, AcceptorLimits::default()).unwrap();
+    let mut forged = 0;
+    let exchanges = async {
+        for _ in 0..100 {
+            let a = endpoint(&keys[0], &[], loopback());
+            let mut connection = a.connect(&b.public_key(), b.local_addr(), PORT).unwrap();
+            connection.write_all(b"question").await.unwrap();
+            let mut accepted = b.accept().await.unwrap();
+            // It ends while `a` computes the keys of the session, and an end is acknowledged at once.
+            accepted.write_all(b"answer").await.unwrap();
+            let mut answer = Vec::new();
+            let (ended, read) = tokio::join!(accepted.shutdown(), connection.read_to_end(&mut answer));
+            ended.and(read.map(drop)).unwrap();
+            forged += accepted.state().unwrap().dropped.forged + connection.state().unwrap().dropped.forged;
+        }
+    };
+    timeout(Duration::from_secs(100), exchanges).await.unwrap();
+    assert_eq!(forged, 0);
 }
 
 /// What nobody reads stays with who writes it: at most the peer's window and a little more is taken.
@@ -197,4 +226,57 @@ async fn an_insecure_endpoint_binds_loopback_only() {
         assert!(bind(reached, true).is_ok());
     }
     assert!(bind(loopback(), false).is_ok());
+}
+
+/// A sender that was killed and started again does not wait until its first transfer is given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sender_that_was_started_again_gets_its_turn() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |rate| PathSettings {
+        rate,
+        shared: PresharedKey::default(),
+        packet_bytes: 1472,
+        damaged_links: false,
+        insecure: Insecure::No,
+    };
+    let [shore, ship] = ["shore", "ship"].map(|name| StateFolder::new(place.path().join(name)));
+    let [shore_key, ship_key] = [&shore, &ship].map(|folder| folder.generate_key().unwrap().public());
+    let mut trusted = shore.trusted().unwrap();
+    trusted.add(ship_key, "ship").unwrap();
+    shore.keep_trusted(&trusted).unwrap();
+    let content = vec![7; 4 << 20];
+    std::fs::write(place.path().join("file"), &content).unwrap();
+
+    let (listening, mut listens) = tokio::sync::mpsc::unbounded_channel();
+    let settings = ReceiveSettings {
+        listen: loopback(),
+        path: path(None),
+        options: ReceiveOptions::default(),
+        by_host: false,
+        once: true,
+        patience: Duration::from_secs(300),
+    };
+    let into = place.path().join("in");
+    let receiving = tokio::spawn(async move {
+        receive(&shore, &into, &settings, |event| drop(listening.send(format!("{event:?}")))).await
+    });
+    let listens_at = timeout(Duration::from_secs(10), listens.recv()).await.unwrap().unwrap();
+    let address = listens_at.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
+    let patience = Duration::from_secs(60);
+    let settings =
+        |rate| SendSettings { peer: shore_key, address, path: path(rate), options: SendOptions::default(), patience };
+    let paths = [place.path().join("file")];
+    // In a second it sends an eighth of the file; then it is gone without a word, as nothing drives its socket any more.
+    std::thread::scope(|scope| {
+        let first = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let slow = settings(BitRate::new(4e6).ok());
+            runtime.block_on(async { timeout(Duration::from_secs(1), send(&ship, &paths, &slow, |_| {})).await })
+        };
+        assert!(scope.spawn(first).join().unwrap().is_err());
+    });
+    let sent = timeout(Duration::from_secs(30), send(&ship, &paths, &settings(None), |_| {})).await.unwrap().unwrap();
+    assert!(sent.resumed_bytes > 0 && sent.placed == 1, "{sent:?}");
+    timeout(Duration::from_secs(10), receiving).await.unwrap().unwrap().unwrap();
+    assert!(std::fs::read(place.path().join("in/file")).unwrap() == content);
 }

@@ -257,12 +257,12 @@ impl<T: FnMut(Event)> Driver<T> {
 
     /// Datagrams go to the session, and what is in them to the bundle.
     fn take_from_sockets(&mut self, buffer: &mut Buffer) {
-        let now = self.clock.now();
         let listens = matches!(self.parts.config.peer.at, At::Listens(_));
         for (number, socket) in self.sockets.iter().enumerate() {
             let Some(socket) = socket else { continue };
-            let (session, bundle, own) = (&mut self.session, &mut self.bundle, &mut self.own);
+            let (session, bundle, own, clock) = (&mut self.session, &mut self.bundle, &mut self.own, &self.clock);
             let received = socket.try_receive(buffer, |route, ecn, datagram| {
+                let now = clock.now(); // never earlier than it came
                 let local = route.local.filter(|_| listens);
                 let from = Place { socket: number, remote: route.remote, local };
                 let Some((path, content)) = session.handle_datagram(now, from, datagram) else { return };

@@ -60,5 +60,6 @@ pub use limits::{Limits, ReceiveOptions, SendOptions, SpecialFiles};
 pub use names::WORK_FOLDER;
 pub use printable::printable;
 pub use receiving::receive_files;
+pub(crate) use receiving::receive_files_in_turn;
 pub use sending::send_files;
 pub use summary::{Failure, LeftOut, Named, Progress, Summary};

@@ -33,9 +33,22 @@ pub async fn receive_files<S: AsyncRead + AsyncWrite + Unpin>(
     options: &ReceiveOptions,
     progress: impl FnMut(Progress),
 ) -> Result<Summary, FilesError> {
+    receive_files_in_turn(stream, directory, options, progress, ()).await
+}
+
+/// As [`receive_files`]. Drops `turn` as soon as the directory is free for another transfer, though the sender may not have heard the
+/// outcome yet.
+pub(crate) async fn receive_files_in_turn<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    directory: &Path,
+    options: &ReceiveOptions,
+    progress: impl FnMut(Progress),
+    turn: impl Sized,
+) -> Result<Summary, FilesError> {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut frames = FrameReader::new(reader);
     let mut received = receive(&mut frames, &mut writer, directory, options, progress).await;
+    drop(turn);
     if let Err(FilesError::Stream(_)) = &received
         && let Ok(said) = tokio::time::timeout(frame::LAST_WORDS, refusal(&mut frames)).await
     {

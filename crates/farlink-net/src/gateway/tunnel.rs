@@ -105,14 +105,14 @@ pub(super) async fn carry(
     deadline: Option<Duration>,
     metrics: &Metrics,
 ) -> End {
-    let settled = peer.stream.settled();
+    let watch = peer.stream.watch();
     let (stream, mut to_peer) = tokio::io::split(peer.stream);
     let mut from_peer = FromPeer { stream, frames: peer.frames };
     let (is_over, has_ended) = (Notify::new(), Notify::new());
     let end = {
         let mut up = pin!(up(&tcp, &mut to_peer, &is_over, metrics));
         let mut down = pin!(down(&tcp, &mut from_peer, &has_ended, metrics));
-        let mut watch = pin!(watch_deadline(settled, deadline));
+        let mut late = pin!(until_late(&watch, deadline));
         let (mut is_up_done, mut is_down_done) = (false, false);
         loop {
             let broken = tokio::select! {
@@ -126,7 +126,7 @@ pub(super) async fn carry(
                     Ok(())
                 }
                 ended = &mut down => ended,
-                () = &mut watch => Err(Broken::Ended(End::Late)),
+                () = &mut late => Err(Broken::Ended(End::Late)),
                 // Nobody may be reading from TCP: either it has ended, or the other gateway does not take anything.
                 Ok(_) = tcp.ready(Interest::ERROR) => Err(Broken::Tcp),
             };
@@ -251,14 +251,14 @@ async fn write_all(tcp: &TcpStream, mut data: Bytes) -> io::Result<()> {
 }
 
 /// Ends when the same bytes have been under way for as long as they may, looked at eight times in that time.
-async fn watch_deadline(settled: crate::io::Settled, deadline: Option<Duration>) {
+async fn until_late(watch: &crate::io::Watch, deadline: Option<Duration>) {
     let Some(deadline) = deadline else { return std::future::pending().await };
     let interval = deadline / DEADLINE_LOOKS;
     // What had been written at each of the last looks has to be settled now.
     let mut written = std::collections::VecDeque::new();
     loop {
         tokio::time::sleep(interval).await;
-        let (now_written, now_settled) = settled.bytes();
+        let (now_written, now_settled) = watch.settled_bytes();
         if written.len() == DEADLINE_LOOKS as usize && written.pop_front().is_some_and(|then| now_settled < then) {
             return;
         }

@@ -65,8 +65,8 @@ fn serve(
     if let Some(by) = clock.move_origin() {
         mux.move_origin(by);
     }
-    let now = clock.now();
-    sockets.receive(|route, ecn, datagram| mux.receive(now, route, ecn, datagram))?;
+    // Never earlier than it came: the peer would be told that what it sent was held for longer than it has been gone, and [A8] refuses that.
+    sockets.receive(|route, ecn, datagram| mux.receive(clock.now(), route, ecn, datagram))?;
     while let Some((session, route)) = mux.poll_path() {
         sockets.follow(session, route);
     }
@@ -138,7 +138,8 @@ fn tell(shared: &Shared, state: &mut State, to_wake: &mut Vec<Waker>) {
         shared.datagrams.notify_waiters();
     }
     let has_datagrams = state.mux.has_unsent_datagrams();
-    if std::mem::replace(&mut state.has_datagrams, has_datagrams) && !has_datagrams {
+    let are_sent = std::mem::replace(&mut state.has_datagrams, has_datagrams) && !has_datagrams;
+    if are_sent || state.finishing > 0 {
         shared.tell_ended();
     }
     let State { mux, connections, .. } = state;

@@ -212,15 +212,19 @@ impl Endpoint {
     }
 
     /// Waits until all connections have ended, those included that were dropped, except those that were [left](Connection::leave), and all
-    /// datagrams were sent.
+    /// datagrams were sent. What tells the peers of these ends goes out three times, at intervals of `mack_timeout_s`: a peer that hears
+    /// none of them waits for an answer until it gives up.
     pub async fn finish(&self) {
+        let _finishing = Finishing::begin(&self.shared);
         loop {
             let ended = self.shared.ended.notified();
             {
                 let state = self.shared.lock();
                 let is_over = |waiting: &Waiting| matches!(waiting.end, Some(End::Closed | End::Aborted(_)));
                 let is_open = |waiting: &Waiting| !waiting.is_left && !is_over(waiting);
-                let is_busy = state.connections.values().any(is_open) || state.mux.has_unsent_datagrams();
+                let is_busy = state.connections.values().any(is_open)
+                    || state.mux.has_unsent_datagrams()
+                    || state.mux.owes_last_acknowledgements();
                 if state.failure.is_some() || !is_busy {
                     return;
                 }
@@ -251,5 +255,21 @@ impl Endpoint {
     /// Counts of datagrams that did nothing.
     pub fn counts(&self) -> MuxCounts {
         self.shared.lock().mux.counts()
+    }
+}
+
+/// Somebody waits for the end of everything.
+struct Finishing<'a>(&'a Shared);
+
+impl<'a> Finishing<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        shared.lock().finishing += 1;
+        Finishing(shared)
+    }
+}
+
+impl Drop for Finishing<'_> {
+    fn drop(&mut self) {
+        self.0.lock().finishing -= 1;
     }
 }

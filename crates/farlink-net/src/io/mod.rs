@@ -17,6 +17,6 @@ pub(crate) use shared::UNSENT_BYTES;
 #[cfg(target_os = "linux")]
 pub(crate) use socket::{Buffer, Socket};
 pub use stream::Connection;
-pub(crate) use stream::Settled;
+pub(crate) use stream::Watch;
 #[cfg(target_os = "linux")]
 pub(crate) use timer::Timer;

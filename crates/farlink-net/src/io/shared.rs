@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) accepted: Notify,
     /// Datagrams have arrived, or the endpoint is over.
     pub(super) datagrams: Notify,
-    /// Connections have ended, or all datagrams were sent.
+    /// Connections have ended, or all datagrams or last acknowledgements were sent.
     pub(super) ended: Notify,
     pub(super) address: SocketAddr,
 }
@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) failure: Option<io::ErrorKind>,
     /// Whether datagrams waited to be sent.
     pub(super) has_datagrams: bool,
+    /// How many wait for the end of everything. They look after each turn of the driver.
+    pub(super) finishing: usize,
     /// The task that drives the socket.
     pub(super) driver: Option<JoinHandle<()>>,
 }
@@ -115,6 +117,7 @@ impl Shared {
             new: VecDeque::new(),
             failure: None,
             has_datagrams: false,
+            finishing: 0,
             driver: None,
         };
         Shared {

@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use farlink_core::event::Abort;
@@ -61,9 +62,9 @@ impl Connection {
         self.shared.tell_ended();
     }
 
-    /// How far it is, for somebody who has no part in it.
-    pub(crate) fn settled(&self) -> Settled {
-        Settled { shared: self.shared.clone(), id: self.id }
+    /// For somebody who has no part in it.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch { shared: self.shared.clone(), id: self.id }
     }
 
     /// Waits until the peer has answered, which an accepted connection need not. Data may be written before.
@@ -95,14 +96,27 @@ impl Connection {
 
 /// How far a connection is.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct Watch {
     shared: Arc<Shared>,
     id: ConnectionId,
 }
 
-impl Settled {
+impl Watch {
+    /// For how long nothing has come from the peer; `None` once the session is over.
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        let state = self.shared.lock();
+        let heard = state.mux.last_heard(self.id)?;
+        Some(Duration::from_nanos(state.clock.now().since(heard).as_ps() / 1_000))
+    }
+
+    /// The latest round trip of what this side sends.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        let round_trip = self.shared.lock().mux.state(self.id)?.probe.rtt?;
+        Some(Duration::from_nanos(round_trip.as_ps() / 1_000))
+    }
+
     /// Bytes that were written, and those of them that will not be sent again.
-    pub(crate) fn bytes(&self) -> (u64, u64) {
+    pub(crate) fn settled_bytes(&self) -> (u64, u64) {
         let state = self.shared.lock();
         let written = state.connections.get(&self.id).map_or(0, |waiting| waiting.written);
         (written, state.mux.state(self.id).map_or(written, |it| it.settled_bytes))

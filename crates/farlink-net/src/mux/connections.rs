@@ -216,6 +216,11 @@ impl Connections {
         self.all().map(Stream::settled_bytes).sum()
     }
 
+    /// Whether the last acknowledgement of one that has ended is still to go out.
+    pub(super) fn owe_last_acknowledgements(&self) -> bool {
+        self.all().any(Connection::owes_last_acknowledgement)
+    }
+
     /// Whether something waits for an acknowledgement.
     pub(super) fn is_in_flight(&self) -> bool {
         self.all().any(|connection| connection.probe().in_flight_bytes.is_some_and(|bytes| bytes > 0))

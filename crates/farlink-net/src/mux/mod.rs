@@ -476,6 +476,17 @@ impl Mux {
         Some(ConnectionState { probe, dropped: connection.dropped(), settled_bytes: connection.settled_bytes() })
     }
 
+    /// When something last came from the peer of a connection; `None` once the session is over.
+    pub fn last_heard(&self, id: ConnectionId) -> Option<Time> {
+        self.sessions.get(&id.session).map(|session| session.last_opened)
+    }
+
+    /// Whether connections have ended whose peers may not know it if this side is gone at once: their last acknowledgement is still to go
+    /// out, which it does three times.
+    pub fn owes_last_acknowledgements(&self) -> bool {
+        self.sessions.values().any(|session| session.connections.owe_last_acknowledgements())
+    }
+
     /// Who the peer of a connection is, and where; `None` once the session is over.
     pub fn peer(&self, id: ConnectionId) -> Option<(PublicKey, Route)> {
         self.sessions.get(&id.session).map(|session| (session.peer, session.route))

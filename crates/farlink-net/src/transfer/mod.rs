@@ -3,6 +3,7 @@
 mod error;
 mod receive;
 mod send;
+mod turn;
 
 pub use error::TransferError;
 pub use receive::{ReceiveSettings, Received, receive};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use farlink_core::protocol::aerotp::AcceptorLimits;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::files::{self, FilesError, Progress, ReceiveOptions, Summary};
@@ -16,6 +16,7 @@ use crate::mux::Trust;
 use crate::settings::{PathSettings, set_patience};
 use crate::state::{StateFolder, Trusted};
 
+use super::turn::Turn;
 use super::{FILES_PORT, LAST_WORDS, TransferError};
 
 /// Where files come in, and how.
@@ -50,7 +51,8 @@ pub enum Received {
 const QUEUE: usize = 64;
 
 /// Receives files of trusted hosts into `directory`, until `tell` has been told of a complete transfer if `once`, otherwise for ever.
-/// Several transfers into one folder wait for each other.
+/// Several transfers into one folder wait for each other. One whose sender has been silent for 5 s ends if the same host begins another:
+/// its sender was started again.
 ///
 /// # Errors
 /// If a file of this host cannot be used, or the socket cannot be opened or fails.
@@ -70,7 +72,7 @@ pub async fn receive(
 
     let (events, mut told) = mpsc::channel(QUEUE);
     let mut transfers = JoinSet::new();
-    let mut busy: HashMap<PathBuf, Arc<Mutex<()>>> = HashMap::new();
+    let mut busy: HashMap<PathBuf, Arc<Turn>> = HashMap::new();
     loop {
         tokio::select! {
             accepted = endpoint.accept() => {
@@ -105,15 +107,15 @@ async fn one(
     name: Arc<str>,
     place: PathBuf,
     options: ReceiveOptions,
-    turn: Arc<Mutex<()>>,
+    turn: Arc<Turn>,
     events: mpsc::Sender<Received>,
 ) {
-    let _turn = turn.lock().await;
-    let received = files::receive_files(connection, &place, &options, |progress| {
+    let (turn, stream) = turn.wait(&name, connection).await;
+    let progress = |progress| {
         // Progress that nobody has time for is of no interest any more.
         let _ = events.try_send(Received::Progress(name.clone(), progress));
-    });
-    let received = received.await;
+    };
+    let received = files::receive_files_in_turn(stream, &place, &options, progress, turn).await;
     tracing::info!(outcome = ?received.as_ref().map(|summary| summary.carried_bytes), "ended");
     let ended = Received::Ended(name.clone(), received);
     let _ = events.send(ended).await;

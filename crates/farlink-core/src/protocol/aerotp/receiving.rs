@@ -122,6 +122,11 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
+    /// Whether an acknowledgement is due, or will be without anything more arriving.
+    pub(super) fn owes_mack(&self) -> bool {
+        self.is_mack_due() || self.deadline() < Time::NEVER
+    }
+
     /// The acknowledgement that is due, if any: its ACK number 0 as a position, and the rest. `number` converts positions to
     /// sequence numbers.
     #[inline]

@@ -249,6 +249,36 @@ fn a_transfer_ends_on_both_sides_over_lossy_paths() {
     }
 }
 
+/// A side that ends its program when both directions have ended has still to tell its peer, three times: one of them suffices.
+#[test]
+fn the_last_acknowledgement_is_still_owed_after_the_end() {
+    for lost in 0..3 {
+        let mut net = Net::new(0.0, 1);
+        let id = net.connect();
+        net.write(id, b"question");
+        net.hosts[0].close(net.now, id);
+        // Host 1 ends its direction when that of host 0 has ended, so host 0 hears the last end.
+        while !net.events.iter().any(|&(host, _, event)| host == 0 && event == Event::Closed) {
+            net.run_until(net.now + Time::from_millis(1));
+            net.now += Time::from_millis(1);
+        }
+        assert!(net.hosts[0].owes_last_acknowledgements());
+        if lost > 0 {
+            net.on_the_way.retain(|_, (to, ..)| *to != 1);
+        }
+        if lost > 1 {
+            net.loss = 1.0;
+            net.run_until(net.now + Time::from_millis(70));
+            net.loss = 0.0;
+        }
+        net.run_until(net.now + Time::from_millis(120));
+        assert!(!net.hosts[0].owes_last_acknowledgements());
+        net.hosts[0] = mux(&StaticKey::generate(), &StaticKey::generate(), MemoryCounters::default());
+        net.run_for(1);
+        assert!(net.events.iter().any(|&(host, _, event)| host == 1 && event == Event::Closed), "{lost} lost");
+    }
+}
+
 #[test]
 fn connections_share_a_session() {
     let mut net = Net::new(0.0, 1);

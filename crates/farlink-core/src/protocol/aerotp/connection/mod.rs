@@ -383,6 +383,12 @@ impl<D: Payload> Connection<D> {
         (self.last_received + self.config.listen_timeout()).max(self.questions_until())
     }
 
+    /// Whether it has ended, and its last acknowledgement is still to go out, which it does three times. Who destroys the connection
+    /// before leaves the peer with an end that it repeats until it gives up. `[A7]`
+    pub fn owes_last_acknowledgement(&self) -> bool {
+        self.is_alive() && self.has_ended() && self.receiving.owes_mack()
+    }
+
     /// Whether a RESET has ended it.
     pub(super) fn was_reset(&self) -> bool {
         self.pending_events.aborted == Some(Abort::Reset)
