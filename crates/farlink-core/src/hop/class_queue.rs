@@ -103,8 +103,8 @@ impl ClassQueue {
         turns.next(|class| classes[class].packets.front().map(|packet| u64::from(packet.bytes) * BYTE))
     }
 
-    /// Removes the first packet of the class that [`next_class`](ClassQueue::next_class) returned. Returns its ticket,
-    /// its size and whether it is marked.
+    /// Removes the first packet of the class that [`next_class`](ClassQueue::next_class) returned. Returns its ticket, which is kept until it
+    /// is [released](ClassQueue::release), its size and whether it is marked.
     ///
     /// # Panics
     /// If there is none.
@@ -114,8 +114,12 @@ impl ClassQueue {
         waiting.bytes -= u64::from(bytes);
         self.bytes -= u64::from(bytes);
         self.turns.sent(class, u64::from(bytes) * BYTE);
-        self.free.push(ticket);
         (ticket, bytes, is_marked)
+    }
+
+    /// The driver has taken the packet of a ticket.
+    pub(super) fn release(&mut self, ticket: Ticket) {
+        self.free.push(ticket);
     }
 
     /// Largest total backlog of all classes, bytes.
@@ -160,7 +164,9 @@ mod tests {
         let mut put = |class, bytes| queue.put(class, bytes, false).map(Ticket::index);
         assert_eq!([put(3, 40), put(1, 50), put(3, 60)], [Some(0), Some(1), Some(2)]);
         assert_eq!(queue.take(3), (Ticket(0), 40, false));
+        queue.release(Ticket(0));
         assert_eq!(queue.take(3), (Ticket(2), 60, false));
+        queue.release(Ticket(2));
         assert_eq!([7, 7].map(|class| queue.put(class, 70, false).map(Ticket::index)), [Some(2), Some(0)]);
         assert_eq!(queue.take(1).0.index(), 1);
     }
