@@ -229,7 +229,6 @@ impl Node {
                 Some(Told::Forget) => self.forget(),
                 Some(Told::Stop) | None => {
                     self.outgoing.leave();
-                    self.incoming.iter().for_each(Link::leave);
                     return Ok(false);
                 }
             },

@@ -164,14 +164,13 @@ impl Relay {
     pub(crate) async fn take(self: Arc<Self>, connection: Connection) {
         let Some((from, _)) = connection.peer() else { return };
         let mut link = Link::new(connection);
+        // What it brings is kept or comes again: the end of the program need not wait for a previous node, which may be gone.
+        link.leave();
         let Ok(Ok(Frame::Open { stream, label })) = tokio::time::timeout(OPENING, link.frame()).await else { return };
         match self.admit(from, stream, label) {
             // A node that is just ending drops it, and the previous one connects again.
             Ok(node) => drop(node.send(Told::Incoming(link))),
             Err(why) => {
-                if self.is_stopping.load(Ordering::Relaxed) {
-                    link.leave();
-                }
                 tracing::warn!(%stream, %from, why = why.text(), "a stream in custody was not taken");
                 link.put(&Frame::Refused(why));
                 let _ = tokio::time::timeout(OPENING, link.flush()).await;

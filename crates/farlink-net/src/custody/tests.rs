@@ -213,6 +213,26 @@ async fn a_gateway_that_stops_ends_its_connections() {
     }
 }
 
+/// A source that was killed and started again leaves a connection that never ends, and one that was killed before it said anything another.
+/// A gateway that stops does not wait for them.
+#[tokio::test]
+async fn a_gateway_that_stops_waits_for_no_source() {
+    let gateway = Gateway::start();
+    let stream = StreamId::random();
+    let mut killed = gateway.open(stream);
+    killed.put(&data(0, "kept"));
+    kept(&mut killed, (4, false)).await;
+    let mut again = gateway.open(stream);
+    kept(&mut again, (4, false)).await;
+    let silent = near_reliable(&gateway.peer).connect(&gateway.hub.public_key(), gateway.hub.local_addr(), PORT);
+    let mut silent = silent.unwrap();
+    silent.connected().await.unwrap();
+    drop(again);
+    gateway.relay.stop();
+    tokio::time::timeout(WITHIN, gateway.hub.finish()).await.expect("it waits for nobody");
+    drop((killed, silent));
+}
+
 /// What the next node says to have at the beginning of a connection is not sent again, and counts as kept. `[T16]`
 #[tokio::test]
 async fn what_the_next_node_has_is_not_sent_again() {

@@ -11,7 +11,7 @@ use farlink_core::protocol::aerotp::AcceptorLimits;
 use farlink_core::units::Count;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::custody::{self, Relay};
 use crate::framing::HEADER_BYTES;
@@ -54,6 +54,8 @@ pub(super) struct Core {
     openings: Openings,
     is_draining: AtomicBool,
     begins_draining: Notify,
+    /// Whether it resets what is left.
+    stops: watch::Sender<bool>,
 }
 
 /// A connection between gateways that was not asked for yet.
@@ -114,6 +116,7 @@ impl Core {
             config,
             is_draining: AtomicBool::new(false),
             begins_draining: Notify::new(),
+            stops: watch::Sender::new(false),
         })
     }
 
@@ -146,6 +149,12 @@ impl Core {
         if !self.is_draining.load(Ordering::SeqCst) {
             told.await;
         }
+    }
+
+    /// Resets all connections at both ends, and waits until the other gateways know.
+    pub(super) async fn stop(&self) {
+        self.stops.send_replace(true);
+        self.endpoint.finish().await;
     }
 
     /// Waits until there is no connection.
@@ -230,7 +239,7 @@ impl Core {
         deadline: Option<Duration>,
     ) {
         let _present = Present::of(&self.metrics.connections);
-        let end = tunnel::carry(tcp, from_peer, deadline, &self.metrics).await;
+        let end = tunnel::carry(tcp, from_peer, deadline, &self.metrics, self.stops.subscribe()).await;
         let count = match end {
             End::Orderly => &self.metrics.ended_total,
             End::Reset | End::ResetByPeer | End::Late => &self.metrics.reset_total,

@@ -132,6 +132,10 @@ fn serve_peer(core: &Arc<Core>, connection: Connection) {
     }
 }
 
+/// Other gateways may take so long to hear that what is left of their connections is reset. A path that is down does not keep a gateway from
+/// ending.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Waits for the end of the connections, and for what is still to be sent, as long as the configuration allows.
 async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
     let within = Duration::from_secs_f64(core.config().limits.drain_s);
@@ -153,6 +157,7 @@ async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
     };
     if is_left {
         tracing::warn!(connections = core.metrics.connections.get(), "connections are left and will be reset");
+        let _ = tokio::time::timeout(LAST_WORDS, core.stop()).await;
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use rustix::net::{Shutdown, shutdown, sockopt};
 use tokio::io::{AsyncRead, AsyncWriteExt, Interest, ReadBuf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::framing::HEADER_BYTES;
 use crate::io::Connection;
@@ -22,7 +22,7 @@ use super::metrics::Metrics;
 pub(super) enum End {
     /// Both directions, in order.
     Orderly,
-    /// TCP on this side was reset.
+    /// TCP on this side was reset, or the gateway stops.
     Reset,
     /// The other gateway says that it is over.
     ResetByPeer,
@@ -98,12 +98,14 @@ enum Broken {
     Ended(End),
 }
 
-/// Carries both directions until both have ended or one of them is broken. Both connections are over then.
+/// Carries both directions until both have ended, one of them is broken, or `stops` says that the gateway stops. Both connections are over
+/// then.
 pub(super) async fn carry(
     tcp: TcpStream,
     peer: FromPeer<Connection>,
     deadline: Option<Duration>,
     metrics: &Metrics,
+    mut stops: watch::Receiver<bool>,
 ) -> End {
     let watch = peer.stream.watch();
     let (stream, mut to_peer) = tokio::io::split(peer.stream);
@@ -127,6 +129,8 @@ pub(super) async fn carry(
                 }
                 ended = &mut down => ended,
                 () = &mut late => Err(Broken::Ended(End::Late)),
+                // The far end of TCP is told as well: nobody would answer the other gateway any more.
+                _ = stops.wait_for(|&it| it) => Err(Broken::Tcp),
                 // Nobody may be reading from TCP: either it has ended, or the other gateway does not take anything.
                 Ok(_) = tcp.ready(Interest::ERROR) => Err(Broken::Tcp),
             };

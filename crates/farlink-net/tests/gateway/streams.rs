@@ -183,6 +183,32 @@ fn a_gateway_drains() {
     drop(far);
 }
 
+/// What is left when the time for draining is over is reset at both ends at once, whichever gateway it is: the other one would wait for an
+/// answer for as long as through an outage. `[T9]`
+#[test]
+fn what_is_left_of_a_drain_is_reset_at_both_ends() {
+    for is_near_drained in [true, false] {
+        let hosts = Hosts::new();
+        let (listener, at) = listener();
+        let limits = |is_here: bool| if is_here { "[limits]\ndrain_s = 0.2\n" } else { "" };
+        let text = "keys = \"far\"\nlisten = \"127.0.0.1:0\"\n[peer.near]\nallow = [\"127.0.0.1:*\"]\n";
+        let far = Running::start(&hosts.write("far.toml", &format!("{text}{}", limits(!is_near_drained))));
+        let near = hosts.near(&far, &format!("{}{}", forward(at), limits(is_near_drained)));
+        let mut client = connect(near.clients[0]);
+        client.write_all(b"x").unwrap();
+        let mut server = accept(&listener);
+        server.read_exact(&mut [0; 1]).unwrap();
+        let _other = if is_near_drained {
+            near.drain();
+            far
+        } else {
+            far.drain();
+            near
+        };
+        assert!(is_reset(client.read(&mut [0; 1])) && is_reset(server.read(&mut [0; 1])), "{is_near_drained}");
+    }
+}
+
 /// Sessions, clients and destinations may be those of IPv6.
 #[test]
 fn everything_goes_over_ipv6() {
