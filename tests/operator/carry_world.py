@@ -145,15 +145,16 @@ class Carried:
     def translate(self, name: str) -> None:
         """Put an address translation into a wire, or give its flows new ports."""
         middle = f"{self._made.prefix}-{list(self.wires).index(name) + 1}"
-        # The kernel forgets translations of an interface that goes down. What comes from outside may not begin a flow: its answers would
-        # not be translated.
+        # The kernel forgets translations of an interface that goes down. What comes from outside may not begin a flow: its
+        # answers would not be translated.
         run("ip", "-n", middle, "link", "set", "farside", "down")
         try_inside(middle, "nft", "delete table ip n")
         nat = "add table ip n; add chain ip n c { type nat hook postrouting priority 100; }"
         first = 20_000 + int(time.monotonic() * 10) % 20_000
         masquerade = f'add rule ip n c oifname "farside" ip protocol udp masquerade to :{first}-{first + 99}'
-        outside = 'add chain ip n f { type filter hook forward priority 0; }; add rule ip n f iifname "farside" ct state new drop'
-        inside(middle, "nft", f"{nat}; {masquerade}; {outside}")
+        outside = "add chain ip n f { type filter hook forward priority 0; }"
+        unasked = 'add rule ip n f iifname "farside" ct state new drop'
+        inside(middle, "nft", f"{nat}; {masquerade}; {outside}; {unasked}")
         run("ip", "-n", middle, "link", "set", "farside", "up")
 
     def shorten(self, name: str, longest_bytes: int) -> None:
