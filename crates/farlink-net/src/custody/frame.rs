@@ -167,7 +167,9 @@ impl Refusal {
             Refusal::NotAllowed => {
                 "the next node has no such sink for this host; look at [[custody.route]] there, or at the sink's name"
             }
-            Refusal::Full => "the next node has as many streams as it may have; raise custody.streams there, or wait",
+            Refusal::Full => {
+                "the next node is about to end, or has as many streams as it may have; wait, or raise custody.streams there"
+            }
             Refusal::NotYours => "another host has sent this stream; draw another number",
             Refusal::GivenUp => "the next node has given the stream up, as nothing came for too long; send it anew",
         }
