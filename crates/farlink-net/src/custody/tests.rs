@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use farlink_core::protocol::aerotp::AcceptorLimits;
 
-use crate::io::{Endpoint, EndpointConfig};
+use crate::io::{Connection, Endpoint, EndpointConfig};
 use crate::mux::{MemoryCounters, MuxConfig, Trust};
 use crate::seal::{PublicKey, StaticKey};
 
@@ -70,10 +70,14 @@ impl Gateway {
         Gateway { _folder: folder, relay, hub, peer }
     }
 
+    /// A connection of some host.
+    fn connect(&self, from: &Endpoint) -> Connection {
+        near_reliable(from).connect(&self.hub.public_key(), self.hub.local_addr(), PORT).unwrap()
+    }
+
     /// A connection for a stream.
     fn open(&self, stream: StreamId) -> Link {
-        let connection = near_reliable(&self.peer).connect(&self.hub.public_key(), self.hub.local_addr(), PORT);
-        let mut link = Link::new(connection.unwrap());
+        let mut link = Link::new(self.connect(&self.peer));
         link.put(&Frame::Open { stream, label: label() });
         link
     }
@@ -162,14 +166,12 @@ async fn streams_of_others_are_refused() {
     let mut link = gateway.open(stream);
     link.put(&data(0, "mine"));
     kept(&mut link, (4, false)).await;
-    let connection = near_reliable(&gateway.peer).connect(&gateway.hub.public_key(), gateway.hub.local_addr(), PORT);
-    let mut other = Link::new(connection.unwrap());
+    let mut other = Link::new(gateway.connect(&gateway.peer));
     other.put(&Frame::Open { stream, label: "another".parse().unwrap() });
     assert_eq!(frame(&mut other).await, Frame::Refused(Refusal::NotYours));
     let [stranger, _] = endpoints();
     gateway.hub.set_trust(Trust::Keys([stranger.public_key(), gateway.peer.public_key()].into()));
-    let connection = near_reliable(&stranger).connect(&gateway.hub.public_key(), gateway.hub.local_addr(), PORT);
-    let mut other = Link::new(connection.unwrap());
+    let mut other = Link::new(gateway.connect(&stranger));
     other.put(&Frame::Open { stream, label: label() });
     assert_eq!(frame(&mut other).await, Frame::Refused(Refusal::NotYours));
     link.put(&data(4, "!"));
@@ -224,8 +226,7 @@ async fn a_gateway_that_stops_waits_for_no_source() {
     kept(&mut killed, (4, false)).await;
     let mut again = gateway.open(stream);
     kept(&mut again, (4, false)).await;
-    let silent = near_reliable(&gateway.peer).connect(&gateway.hub.public_key(), gateway.hub.local_addr(), PORT);
-    let mut silent = silent.unwrap();
+    let mut silent = gateway.connect(&gateway.peer);
     silent.connected().await.unwrap();
     drop(again);
     gateway.relay.stop();

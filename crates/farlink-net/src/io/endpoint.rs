@@ -273,3 +273,35 @@ impl Drop for Finishing<'_> {
         self.0.lock().finishing -= 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::mux::MemoryCounters;
+    use crate::seal::StaticKey;
+
+    /// A program that ends behind it has told its peers three times that it knows of their ends. `[A7]`
+    #[tokio::test]
+    async fn finish_waits_for_the_last_acknowledgements() {
+        let keys = [StaticKey::generate(), StaticKey::generate()];
+        let [a, b] = [0, 1].map(|at| {
+            let trust = Trust::Keys([keys[1 - at].public()].into());
+            let config = EndpointConfig::new(MuxConfig { trust, ..MuxConfig::new(keys[at].clone()) });
+            Endpoint::bind((Ipv4Addr::LOCALHOST, 0).into(), config, Box::new(MemoryCounters::default())).unwrap()
+        });
+        b.listen(1, AcceptorLimits::default()).unwrap();
+        let mut opened = a.connect(&b.public_key(), b.local_addr(), 1).unwrap();
+        opened.write_all(b"question").await.unwrap();
+        opened.shutdown().await.unwrap();
+        let mut accepted = b.accept().await.unwrap();
+        accepted.read_to_end(&mut Vec::new()).await.unwrap();
+        accepted.shutdown().await.unwrap();
+        opened.read_to_end(&mut Vec::new()).await.unwrap();
+        a.finish().await;
+        assert!(!a.shared.lock().mux.owes_last_acknowledgements());
+    }
+}

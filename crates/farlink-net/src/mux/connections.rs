@@ -516,7 +516,6 @@ impl Connections {
     }
 }
 
-/// Does something to a connection that has the rate meanwhile, if it shares one.
 /// Tells a new connection what others know already.
 fn what_is_known(now: Time, packet_bytes: Option<Count>, own_link: LinkWatch) -> impl FnOnce(&mut Connection<Bytes>) {
     move |connection| {
@@ -527,6 +526,7 @@ fn what_is_known(now: Time, packet_bytes: Option<Count>, own_link: LinkWatch) ->
     }
 }
 
+/// Does something to a connection that has the rate meanwhile, if it shares one.
 fn lend<R>(
     rates: &mut Rates,
     rate: Option<RateIndex>,
