@@ -9,6 +9,7 @@ mod counters;
 mod datagram_queue;
 mod datagrams;
 mod handshakes;
+mod left_behind;
 mod message;
 mod path_mtu;
 mod place;
@@ -55,6 +56,7 @@ pub(crate) use counters::Counters;
 use datagram_queue::Unread;
 use handshakes::Load;
 pub(crate) use handshakes::{agreed, preferred};
+use left_behind::LeftBehind;
 use message::Message;
 use path_mtu::BASE_BYTES;
 pub(crate) use path_mtu::{PathMtu, PathProbe};
@@ -267,6 +269,8 @@ pub struct Mux {
     /// Sessions whose proven route has changed.
     paths: VecDeque<(u32, Option<Route>)>,
     is_told_readable: BTreeSet<ConnectionId>,
+    /// Sessions to which their peers have begun newer ones.
+    left_behind: LeftBehind,
     random: OsRandom,
     /// What was reported of the own link.
     own_link: LinkWatch,
@@ -327,6 +331,7 @@ impl Mux {
             events: VecDeque::new(),
             paths: VecDeque::new(),
             is_told_readable: BTreeSet::new(),
+            left_behind: LeftBehind::default(),
             random: OsRandom,
             own_link: LinkWatch::new(),
             moved: OriginShift::default(),
@@ -544,7 +549,7 @@ impl Mux {
         if self.agenda.after(None).is_some() || !self.resets.is_empty() || !self.given.is_empty() {
             return Some(Time::ZERO);
         }
-        Some(self.agenda.next_due()).filter(|&due| due != Time::NEVER)
+        Some(self.agenda.next_due().min(self.left_behind.due())).filter(|&due| due != Time::NEVER)
     }
 
     /// The clock reads less from now on ([`OriginShift`]).
@@ -552,6 +557,7 @@ impl Mux {
         self.moved += by;
         self.sessions.values_mut().for_each(|session| session.move_origin(by));
         self.agenda.move_origin(by);
+        self.left_behind.move_origin(by.time());
         self.load = Load::default();
         if let Some(cookies) = &mut self.cookies {
             cookies.move_origin(by.time());
@@ -589,6 +595,7 @@ impl Mux {
         };
         let span = session.span.clone();
         let _entered = span.enter();
+        let was_half_open = session.is_half_open();
         let opened = session.open(now, route, packet, bytes, || {
             use farlink_core::rng::RandomSource as _;
             OsRandom.next_u64()
@@ -600,6 +607,11 @@ impl Mux {
                 return;
             }
         };
+        let is_proven = was_half_open && !session.is_half_open();
+        if is_proven {
+            self.on_newest(now, id);
+        }
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Some(message) = opened.message() {
             match Message::decode(message) {
                 Some(Message::Datagram { port, data }) => {
@@ -607,7 +619,12 @@ impl Mux {
                     self.on_datagram(Datagram { peer, route, port, data, is_damaged: opened.is_damaged() });
                 }
                 Some(_) if opened.is_damaged() => self.counts.unopened += 1,
-                Some(message) => session.on_message(now, message, &route),
+                Some(message) => {
+                    if let Message::Answer(number) = message {
+                        self.left_behind.on_answer(now, id, number);
+                    }
+                    session.on_message(now, message, &route);
+                }
                 None => self.counts.unusable += 1,
             }
             return;
@@ -654,6 +671,7 @@ impl Mux {
             self.by_peer_id.remove(&peer_id);
         }
         self.agenda.remove(id);
+        self.left_behind.forget(id);
         self.with_datagrams.remove(&id);
     }
 }

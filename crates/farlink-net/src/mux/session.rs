@@ -268,6 +268,16 @@ impl Session {
         !self.is_calling() && self.last_opened >= last
     }
 
+    /// Asks the peer for an answer with this number.
+    pub(super) fn challenge(&mut self, number: u64) {
+        self.say(Message::Challenge(number));
+    }
+
+    /// The latest round trip of data, or that of the handshake.
+    pub(super) fn round_trip(&self) -> Option<Time> {
+        self.connections.round_trip().or(self.silence.round_trip())
+    }
+
     /// The responder wants this cookie in the initiation. `[Y15]`
     pub(super) fn on_cookie(&mut self, cookie: &Mac) {
         if let Some(hello) = self.hello.as_mut().filter(|_| self.initiator.is_some()) {
