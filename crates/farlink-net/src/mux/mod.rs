@@ -63,7 +63,7 @@ pub(crate) use path_mtu::{PathMtu, PathProbe};
 use place::Place;
 use renewal::Own;
 use route::{IPV6_BYTES, UDP_BYTES};
-use session::{INITIATION_BYTES, RESPONSE_BYTES, Session};
+use session::{INITIATION_BYTES, NOBODYS, RESPONSE_BYTES, Session};
 
 /// The outer header, the tag, and what is left of AeroTP's own header of 20 bytes without HEC (2) and CRC-32 (4). `[O22]`
 const SEALED_HEADER_BYTES: usize = OUTER_BYTES + TAG_BYTES + 20 - 2 - 4;
@@ -484,6 +484,24 @@ impl Mux {
     /// When something last came from the peer of a connection; `None` once the session is over.
     pub fn last_heard(&self, id: ConnectionId) -> Option<Time> {
         self.sessions.get(&id.session).map(|session| session.last_opened)
+    }
+
+    /// The longest silence of the peer of a connection after which it was heard again; `None` once the session is over.
+    pub fn longest_silence(&self, id: ConnectionId) -> Option<Time> {
+        self.sessions.get(&id.session).map(|session| session.longest_silence)
+    }
+
+    /// The latest round trip of the session of a connection, of its data or else of the handshake, if one is known.
+    pub fn round_trip(&self, id: ConnectionId) -> Option<Time> {
+        self.sessions.get(&id.session)?.round_trip()
+    }
+
+    /// Asks the peer of a connection for an answer, which tells nothing but that it is there. `[Y10]`
+    pub fn ask(&mut self, id: ConnectionId) {
+        if let Some(session) = self.sessions.get_mut(&id.session) {
+            session.challenge(NOBODYS);
+            self.touch(id.session);
+        }
     }
 
     /// Whether connections have ended whose peers may not know it if this side is gone at once: their last acknowledgement is still to go
