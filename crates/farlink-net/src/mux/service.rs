@@ -67,7 +67,8 @@ impl Mux {
         self.agenda.has_told(id);
         self.counts.dropped_datagrams += std::mem::take(&mut session.connections.dropped_datagrams);
         let proven = session.proven();
-        if proven != session.told {
+        let is_told = proven.zip(session.told).map_or(proven == session.told, |(now, told)| now.is_same(&told));
+        if !is_told {
             session.told = proven;
             self.paths.push_back((id, proven));
         }

@@ -56,6 +56,8 @@ pub(super) struct Session {
     pub(super) peer: PublicKey,
     pub(super) route: Route,
     budget: Budget,
+    /// Whether this side began it.
+    has_begun: bool,
     /// The handshake that this side began, until it is answered.
     initiator: Option<Box<Initiator>>,
     /// That of both directions.
@@ -144,6 +146,7 @@ impl Session {
             peer,
             route,
             budget: Budget::Proven,
+            has_begun: true,
             initiator: Some(Box::new(initiator)),
             algorithm: initiation.algorithm,
             sealer: Sealer::starting_at(0, Kind::Early, early, KeyPhase::default(), 0),
@@ -193,6 +196,7 @@ impl Session {
             peer,
             route,
             budget: Budget::NONE,
+            has_begun: false,
             initiator: None,
             algorithm: response.algorithm,
             sealer: Sealer::new(keys.sending, initiation.connection_id).covered_by(response.cover),
@@ -269,7 +273,19 @@ impl Session {
     pub(super) fn ask(&mut self, now: Time) -> bool {
         self.challenge(NOBODYS);
         let last = std::mem::replace(&mut self.last_asked, now);
-        !self.is_calling() && self.last_opened >= last
+        let has_answered = !self.is_calling() && self.last_opened >= last;
+        if !has_answered {
+            self.forget_own_address();
+        }
+        has_answered
+    }
+
+    /// The own address may have stopped to lead to the peer, as that of a cable that was pulled: the system chooses another one, if this
+    /// side began the session. Otherwise the peer expects answers from where it sends to. `[Y9]`
+    fn forget_own_address(&mut self) {
+        if self.has_begun {
+            self.route.local = None;
+        }
     }
 
     /// Asks the peer for an answer with this number.
@@ -400,6 +416,7 @@ impl Session {
             self.follow_path_mtu(now);
         }
         if self.silence.is_over(now) && !self.connections.is_idle() {
+            self.forget_own_address();
             self.say(self.probe(NOBODYS, BASE_BYTES));
         }
         if let Some(question) = self.renewals.handle_timeout(now, &self.sealer) {

@@ -10,7 +10,7 @@ mod renewal;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farlink_core::protocol::aerotp::RateControl;
@@ -56,6 +56,8 @@ struct Net {
     /// Datagrams of at least 1000 bytes that have arrived.
     arrived: [u64; 2],
     recorded: Vec<(usize, Vec<u8>)>,
+    /// At which own address datagrams arrive.
+    own: [Option<IpAddr>; 2],
     read: Vec<u8>,
     events: Vec<(usize, ConnectionId, Event)>,
     /// Deadlines are noticed at whole multiples of this.
@@ -109,6 +111,7 @@ impl Net {
             sent_bytes: [0; 2],
             arrived: [0; 2],
             recorded: Vec::new(),
+            own: [None; 2],
             read: Vec::new(),
             events: Vec::new(),
             tick: Time::from_ps(1),
@@ -200,7 +203,8 @@ impl Net {
             while let Some(entry) = self.on_the_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (to, from, datagram) = entry.remove();
                 self.arrived[to] += u64::from(datagram.len() >= 1000);
-                self.hosts[to].receive(self.now, Route::to(from), Ecn::NotCapable, BytesMut::from(&datagram[..]));
+                let route = Route { remote: from, local: self.own[to] };
+                self.hosts[to].receive(self.now, route, Ecn::NotCapable, BytesMut::from(&datagram[..]));
             }
         }
         self.now = end;
@@ -464,6 +468,46 @@ fn data_go_on_within_two_round_trips_after_a_move() {
 }
 
 /// A host is told where its peers are proven to be, so that it may give them sockets of their own.
+/// The address of a cable that was pulled may still be there. Who began the session sends from another one then, also when nobody uses the
+/// session; who did not answers from where the peer sends to.
+#[test]
+fn an_own_address_that_leads_nowhere_is_given_up() {
+    let from = |net: &Net| net.hosts.each_ref().map(|host| host.sessions.values().next().unwrap().route.local);
+    for is_used in [true, false] {
+        let mut net = Net::new(0.0, 1);
+        net.own = [1, 2].map(|n| Some(IpAddr::from([192, 0, 2, n])));
+        let (peer, to) = (net.hosts[1].public_key(), Route::to(address(1)));
+        if is_used {
+            let id = net.connect();
+            net.write(id, &content(1000));
+        }
+        for _ in 0..3 {
+            net.hosts[0].keep_session(net.now, &peer, to).unwrap();
+            net.run_for(1);
+        }
+        assert_eq!(from(&net), net.own, "{is_used}");
+        net.loss = 1.0;
+        if is_used {
+            let id = net.connect();
+            net.write(id, &content(1000));
+        }
+        for _ in 0..3 {
+            net.hosts[0].keep_session(net.now, &peer, to).unwrap();
+            net.run_for(1);
+        }
+        assert_eq!(from(&net), [None, net.own[1]], "{is_used}");
+
+        (net.loss, net.own[0]) = (0.0, Some(IpAddr::from([192, 0, 2, 9])));
+        net.addresses[0] = address(7);
+        net.hosts[0].keep_session(net.now, &peer, to).unwrap();
+        net.run_for(20);
+        net.hosts[0].keep_session(net.now, &peer, to).unwrap();
+        net.run_for(1);
+        assert_eq!(from(&net), net.own, "{is_used}");
+        assert_eq!(net.hosts.each_ref().map(Mux::sessions), [1, 1]);
+    }
+}
+
 #[test]
 fn proven_routes_are_told() {
     let mut net = Net::new(0.0, 1);
