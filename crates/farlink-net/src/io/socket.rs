@@ -124,6 +124,12 @@ impl Socket {
         self.io.try_io(Interest::WRITABLE, || self.state.try_send(UdpSockRef::from(&self.io), &transmit))
     }
 
+    /// What the kernel refused is tried again: batches and marks, which crate `quinn-udp` gives up after some errors.
+    pub(super) fn forget_errors(&mut self) -> io::Result<()> {
+        self.state = UdpSocketState::new(UdpSockRef::from(&self.io))?;
+        Ok(())
+    }
+
     /// As [`try_send`](Self::try_send), with the whole byte of traffic class, which crate `quinn-udp` sets to the mark alone.
     #[cfg(target_os = "linux")]
     pub(crate) fn try_send_with_class(&self, batch: &Batch, traffic_class: u8, bytes: &[u8]) -> io::Result<()> {

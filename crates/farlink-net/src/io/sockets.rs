@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::task::Poll;
 
 use bytes::BytesMut;
@@ -87,9 +88,16 @@ impl Sockets {
         self.first.most_datagrams()
     }
 
-    /// Sends a batch; `WouldBlock` if the kernel has no room.
-    pub(super) fn try_send(&self, batch: &Batch, bytes: &[u8]) -> io::Result<()> {
-        self.first.try_send(batch, bytes)
+    /// Sends a batch; `WouldBlock` if the kernel has no room. If the own address is not there any more, it goes from another one, and what
+    /// the peer sends there tells which. `[Y9]`
+    pub(super) fn try_send(&mut self, batch: &Batch, bytes: &[u8]) -> io::Result<()> {
+        match self.first.try_send(batch, bytes) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock && batch.route.local.is_some_and(is_gone) => {
+                self.first.forget_errors()?;
+                self.first.try_send(&Batch { route: Route::to(batch.route.remote), ..*batch }, bytes)
+            }
+            sent => sent,
+        }
     }
 }
 
@@ -103,6 +111,11 @@ fn receive_some(socket: &Socket, buffer: &mut Buffer, take: &mut impl FnMut(Rout
         }
     }
     Ok(())
+}
+
+/// Whether an address is none of this machine.
+fn is_gone(own: IpAddr) -> bool {
+    std::net::UdpSocket::bind((own, 0)).is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 /// Whether an error of the socket tells of one datagram only: that nobody listens at its destination, or that a path is closed.
@@ -159,6 +172,27 @@ mod tests {
         }
     }
 
+    /// A modem has got another address: what goes out before the peer has answered there goes from the new one, in batches and with marks
+    /// as before.
+    #[tokio::test]
+    async fn datagrams_go_from_another_address_when_the_own_one_is_gone() {
+        let addresses = [("192.0.2.77", IpAddrs::V4), ("192.0.2.77", IpAddrs::V4Any), ("2001:db8::77", IpAddrs::V6Any)];
+        for (gone, any) in addresses {
+            let mut sockets = Sockets::new(Socket::bind(any.bound(), true).unwrap());
+            let peer = UdpSocket::bind(any.local()).unwrap();
+            peer.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            let route = Route { remote: peer.local_addr().unwrap(), local: Some(gone.parse().unwrap()) };
+            let most = sockets.most_datagrams();
+            sockets.writable().await.unwrap();
+            for _ in 0..2 {
+                let batch = Batch { route, ecn: Ecn::Capable0, bytes: 200, datagram_bytes: 100 };
+                sockets.try_send(&batch, &[7; 200]).unwrap();
+                assert_eq!([0; 2].map(|_| peer.recv(&mut [0; 300]).unwrap()), [100; 2]);
+            }
+            assert_eq!(sockets.most_datagrams(), most);
+        }
+    }
+
     #[tokio::test]
     async fn another_program_with_the_port_is_noticed() {
         let mut sockets = Sockets::new(Socket::bind((Ipv4Addr::LOCALHOST, 0).into(), true).unwrap());
@@ -174,19 +208,21 @@ mod tests {
         V4,
         V4Any,
         V6,
+        V6Any,
     }
 
     impl IpAddrs {
         fn local(self) -> SocketAddr {
             match self {
                 IpAddrs::V4 | IpAddrs::V4Any => (Ipv4Addr::LOCALHOST, 0).into(),
-                IpAddrs::V6 => (Ipv6Addr::LOCALHOST, 0).into(),
+                IpAddrs::V6 | IpAddrs::V6Any => (Ipv6Addr::LOCALHOST, 0).into(),
             }
         }
 
         fn bound(self) -> SocketAddr {
             match self {
                 IpAddrs::V4Any => (Ipv4Addr::UNSPECIFIED, 0).into(),
+                IpAddrs::V6Any => (Ipv6Addr::UNSPECIFIED, 0).into(),
                 _ => self.local(),
             }
         }

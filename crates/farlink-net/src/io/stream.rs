@@ -106,13 +106,23 @@ impl Watch {
     pub(crate) fn silence(&self) -> Option<Duration> {
         let state = self.shared.lock();
         let heard = state.mux.last_heard(self.id)?;
-        Some(Duration::from_nanos(state.clock.now().since(heard).as_ps() / 1_000))
+        Some(duration(state.clock.now().since(heard)))
     }
 
-    /// The latest round trip of what this side sends.
+    /// The longest silence after which something came again; `None` once the session is over.
+    pub(crate) fn longest_silence(&self) -> Option<Duration> {
+        self.shared.lock().mux.longest_silence(self.id).map(duration)
+    }
+
+    /// The latest round trip of the session, if one is known.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
-        let round_trip = self.shared.lock().mux.state(self.id)?.probe.rtt?;
-        Some(Duration::from_nanos(round_trip.as_ps() / 1_000))
+        self.shared.lock().mux.round_trip(self.id).map(duration)
+    }
+
+    /// Asks the peer to show that it is there.
+    pub(crate) fn ask(&self) {
+        self.shared.lock().mux.ask(self.id);
+        self.shared.wake_driver.notify_one();
     }
 
     /// Bytes that were written, and those of them that will not be sent again.
@@ -121,6 +131,10 @@ impl Watch {
         let written = state.connections.get(&self.id).map_or(0, |waiting| waiting.written);
         (written, state.mux.state(self.id).map_or(written, |it| it.settled_bytes))
     }
+}
+
+fn duration(time: farlink_core::Time) -> Duration {
+    Duration::from_nanos(time.as_ps() / 1_000)
 }
 
 /// Gives what is left of a piece, or as much as there is room for.

@@ -9,6 +9,7 @@ mod counters;
 mod datagram_queue;
 mod datagrams;
 mod handshakes;
+mod left_behind;
 mod message;
 mod path_mtu;
 mod place;
@@ -55,13 +56,14 @@ pub(crate) use counters::Counters;
 use datagram_queue::Unread;
 use handshakes::Load;
 pub(crate) use handshakes::{agreed, preferred};
+use left_behind::LeftBehind;
 use message::Message;
 use path_mtu::BASE_BYTES;
 pub(crate) use path_mtu::{PathMtu, PathProbe};
 use place::Place;
 use renewal::Own;
 use route::{IPV6_BYTES, UDP_BYTES};
-use session::{INITIATION_BYTES, RESPONSE_BYTES, Session};
+use session::{INITIATION_BYTES, NOBODYS, RESPONSE_BYTES, Session};
 
 /// The outer header, the tag, and what is left of AeroTP's own header of 20 bytes without HEC (2) and CRC-32 (4). `[O22]`
 const SEALED_HEADER_BYTES: usize = OUTER_BYTES + TAG_BYTES + 20 - 2 - 4;
@@ -267,6 +269,8 @@ pub struct Mux {
     /// Sessions whose proven route has changed.
     paths: VecDeque<(u32, Option<Route>)>,
     is_told_readable: BTreeSet<ConnectionId>,
+    /// Sessions to which their peers have begun newer ones.
+    left_behind: LeftBehind,
     random: OsRandom,
     /// What was reported of the own link.
     own_link: LinkWatch,
@@ -327,6 +331,7 @@ impl Mux {
             events: VecDeque::new(),
             paths: VecDeque::new(),
             is_told_readable: BTreeSet::new(),
+            left_behind: LeftBehind::default(),
             random: OsRandom,
             own_link: LinkWatch::new(),
             moved: OriginShift::default(),
@@ -481,6 +486,24 @@ impl Mux {
         self.sessions.get(&id.session).map(|session| session.last_opened)
     }
 
+    /// The longest silence of the peer of a connection after which it was heard again; `None` once the session is over.
+    pub fn longest_silence(&self, id: ConnectionId) -> Option<Time> {
+        self.sessions.get(&id.session).map(|session| session.longest_silence)
+    }
+
+    /// The latest round trip of the session of a connection, of its data or else of the handshake, if one is known.
+    pub fn round_trip(&self, id: ConnectionId) -> Option<Time> {
+        self.sessions.get(&id.session)?.round_trip()
+    }
+
+    /// Asks the peer of a connection for an answer, which tells nothing but that it is there. `[Y10]`
+    pub fn ask(&mut self, id: ConnectionId) {
+        if let Some(session) = self.sessions.get_mut(&id.session) {
+            session.challenge(NOBODYS);
+            self.touch(id.session);
+        }
+    }
+
     /// Whether connections have ended whose peers may not know it if this side is gone at once: their last acknowledgement is still to go
     /// out, which it does three times.
     pub fn owes_last_acknowledgements(&self) -> bool {
@@ -544,7 +567,7 @@ impl Mux {
         if self.agenda.after(None).is_some() || !self.resets.is_empty() || !self.given.is_empty() {
             return Some(Time::ZERO);
         }
-        Some(self.agenda.next_due()).filter(|&due| due != Time::NEVER)
+        Some(self.agenda.next_due().min(self.left_behind.due())).filter(|&due| due != Time::NEVER)
     }
 
     /// The clock reads less from now on ([`OriginShift`]).
@@ -552,6 +575,7 @@ impl Mux {
         self.moved += by;
         self.sessions.values_mut().for_each(|session| session.move_origin(by));
         self.agenda.move_origin(by);
+        self.left_behind.move_origin(by.time());
         self.load = Load::default();
         if let Some(cookies) = &mut self.cookies {
             cookies.move_origin(by.time());
@@ -589,6 +613,7 @@ impl Mux {
         };
         let span = session.span.clone();
         let _entered = span.enter();
+        let was_half_open = session.is_half_open();
         let opened = session.open(now, route, packet, bytes, || {
             use farlink_core::rng::RandomSource as _;
             OsRandom.next_u64()
@@ -600,6 +625,11 @@ impl Mux {
                 return;
             }
         };
+        let is_proven = was_half_open && !session.is_half_open();
+        if is_proven {
+            self.on_newest(now, id);
+        }
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Some(message) = opened.message() {
             match Message::decode(message) {
                 Some(Message::Datagram { port, data }) => {
@@ -607,7 +637,12 @@ impl Mux {
                     self.on_datagram(Datagram { peer, route, port, data, is_damaged: opened.is_damaged() });
                 }
                 Some(_) if opened.is_damaged() => self.counts.unopened += 1,
-                Some(message) => session.on_message(now, message, &route),
+                Some(message) => {
+                    if let Message::Answer(number) = message {
+                        self.left_behind.on_answer(now, id, number);
+                    }
+                    session.on_message(now, message, &route);
+                }
                 None => self.counts.unusable += 1,
             }
             return;
@@ -654,6 +689,7 @@ impl Mux {
             self.by_peer_id.remove(&peer_id);
         }
         self.agenda.remove(id);
+        self.left_behind.forget(id);
         self.with_datagrams.remove(&id);
     }
 }

@@ -14,6 +14,7 @@ impl Mux {
         if let Some(batch) = self.send_cookie(out).or_else(|| self.send_reset(out)) {
             return Some(batch);
         }
+        self.ask_left_behind(now);
         while let Some(id) = self.agenda.take_due(now) {
             if let Some(session) = self.sessions.get_mut(&id) {
                 let span = session.span.clone();

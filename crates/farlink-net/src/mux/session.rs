@@ -41,7 +41,7 @@ const CHALLENGE_INTERVAL: Time = Time::from_millis(250);
 const FIRST_TIMEOUT: Time = Time::from_secs(1);
 const LEAST_TIMEOUT: Time = Time::from_millis(200);
 /// The number of probes whose answers tell nothing.
-const NOBODYS: u64 = 0;
+pub(super) const NOBODYS: u64 = 0;
 /// A packet is full if it is shorter than the longest by no more than this: codes and data are cut to their own lengths.
 const NEARLY: usize = 32;
 
@@ -75,6 +75,8 @@ pub(super) struct Session {
     pub(super) connections: Connections,
     /// When the last packet of the peer opened.
     pub(super) last_opened: Time,
+    /// The longest time without one, but for the present one.
+    pub(super) longest_silence: Time,
     /// When the last datagram of an application went out.
     pub(super) last_datagram: Time,
     /// When an application asked for the session to be kept.
@@ -155,6 +157,7 @@ impl Session {
             challenge: None,
             connections: Connections::new(true, moved, own_link),
             last_opened: Time::ZERO,
+            longest_silence: Time::ZERO,
             last_datagram: Time::ZERO,
             last_asked: Time::ZERO,
             path_mtu,
@@ -203,6 +206,7 @@ impl Session {
             challenge: None,
             connections: Connections::new(false, moved, own_link),
             last_opened: now,
+            longest_silence: Time::ZERO,
             last_datagram: Time::ZERO,
             last_asked: Time::ZERO,
             path_mtu,
@@ -263,9 +267,19 @@ impl Session {
 
     /// Asks the peer for an answer, which tells nothing but that it has the session; whether something came since the last time. `[Y27]`
     pub(super) fn ask(&mut self, now: Time) -> bool {
-        self.say(Message::Challenge(NOBODYS));
+        self.challenge(NOBODYS);
         let last = std::mem::replace(&mut self.last_asked, now);
         !self.is_calling() && self.last_opened >= last
+    }
+
+    /// Asks the peer for an answer with this number.
+    pub(super) fn challenge(&mut self, number: u64) {
+        self.say(Message::Challenge(number));
+    }
+
+    /// The latest round trip of data, or that of the handshake.
+    pub(super) fn round_trip(&self) -> Option<Time> {
+        self.connections.round_trip().or(self.silence.round_trip())
     }
 
     /// The responder wants this cookie in the initiation. `[Y15]`
@@ -290,6 +304,7 @@ impl Session {
         let is_early = packet.header().kind == Kind::Early;
         let opener = if is_early { self.early.as_deref_mut() } else { self.opener.as_mut() };
         let opened = opener.ok_or(NotOpened::Kind)?.open_content(packet, now)?;
+        self.longest_silence = self.longest_silence.max(now.since(self.last_opened));
         self.last_opened = now;
         self.budget.on_received(bytes);
         if is_early {

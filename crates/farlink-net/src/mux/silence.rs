@@ -31,6 +31,10 @@ impl Silence {
         self.round_trip.get_or_insert(round_trip);
     }
 
+    pub(super) fn round_trip(&self) -> Option<Time> {
+        self.round_trip
+    }
+
     /// A segment of a connection has come.
     pub(super) fn on_segment(&mut self, now: Time) {
         let gap = self.last.map_or(Time::ZERO, |last| now.since(last));

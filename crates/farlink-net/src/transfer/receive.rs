@@ -51,8 +51,9 @@ pub enum Received {
 const QUEUE: usize = 64;
 
 /// Receives files of trusted hosts into `directory`, until `tell` has been told of a complete transfer if `once`, otherwise for ever.
-/// Several transfers into one folder wait for each other. One whose sender has been silent for 5 s ends if the same host begins another:
-/// its sender was started again.
+/// Several transfers into one folder wait for each other. One whose sender is silent and does not answer ends if another one waits: after
+/// 5 s if that is of the same host, whose sender was started again; otherwise after 60 s, or a fifth of the patience, or the longest silence
+/// that it has come back from, whichever is longest. Four round trips are added. What it has brought is kept for its next try.
 ///
 /// # Errors
 /// If a file of this host cannot be used, or the socket cannot be opened or fails.
@@ -79,7 +80,7 @@ pub async fn receive(
                 let Some(connection) = accepted else { return Err(TransferError::SocketFailed) };
                 let Some(name) = name_of(&connection, &trusted) else { continue };
                 let place = if settings.by_host { directory.join(&*name) } else { directory.to_owned() };
-                let turn = busy.entry(place.clone()).or_default().clone();
+                let turn = busy.entry(place.clone()).or_insert_with(|| Arc::new(Turn::new(settings.patience))).clone();
                 transfers.spawn(one(connection, name, place, settings.options.clone(), turn, events.clone()));
             }
             Some(event) = told.recv() => {

@@ -89,6 +89,19 @@ fn connections_are_bounded() {
     }
 }
 
+/// What a killed near gateway has left is reset when it is started again, at another port: nobody is there to say that it has restarted.
+#[test]
+fn connections_of_a_killed_near_gateway_end_when_it_is_started_again() {
+    let (hosts, near, far, listener) = pair();
+    let (_client, mut left) = (connect(near.clients[0]), accept(&listener));
+    near.stop();
+    let near = hosts.near(&far, &forward(listener.local_addr().unwrap()));
+    let (mut client, mut other) = (connect(near.clients[0]), accept(&listener));
+    assert!(is_reset(left.read(&mut [0])));
+    other.write_all(b"x").unwrap();
+    client.read_exact(&mut [0]).unwrap();
+}
+
 /// A gateway opens its sessions when it starts, or where that costs too much, for the first client.
 #[test]
 fn sessions_are_opened_before_clients_come_unless_a_peer_is_not_to_be_ready() {

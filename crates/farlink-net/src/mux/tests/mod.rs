@@ -3,6 +3,7 @@
 mod clear;
 mod datagrams;
 mod kept_sessions;
+mod left_behind;
 mod rates;
 mod recordings;
 mod renewal;
