@@ -646,12 +646,29 @@ fn the_first_packets_of_a_learnt_rate_request_answers() {
         wait(&mut net, 0.1);
         packets(&net, 0)
     };
-    let sent = first_second("learnt");
-    let is_question: Vec<bool> = sent.iter().map(|segment| segment.payload.is_empty()).collect();
-    let asked: Vec<usize> = (0..sent.len()).filter(|&at| is_question[at]).collect();
-    assert_eq!((sent.len(), asked), (19, vec![1, 9, 18]));
-    let data: Vec<u32> = sent.iter().filter(|segment| !segment.payload.is_empty()).map(|one| one.timestamp).collect();
-    assert!(data.windows(2).all(|pair| pair[1] == pair[0] + 1), "{data:?}");
-    let friendly = first_second("friendly");
-    assert!(friendly.len() == 16 && friendly.iter().all(|one| one.timestamp == friendly[0].timestamp), "all at once");
+    for control in ["learnt", "friendly"] {
+        let sent = first_second(control);
+        let is_question: Vec<bool> = sent.iter().map(|segment| segment.payload.is_empty()).collect();
+        let asked: Vec<usize> = (0..sent.len()).filter(|&at| is_question[at]).collect();
+        assert_eq!((sent.len(), asked), (19, vec![1, 9, 18]));
+        let data: Vec<u32> =
+            sent.iter().filter(|segment| !segment.payload.is_empty()).map(|one| one.timestamp).collect();
+        assert!(data.windows(2).all(|pair| pair[1] == pair[0] + 1), "{data:?}");
+    }
+}
+
+/// `[P3]`, `[P12]`: what follows the first sixteen packets does not wait for `initial_rto_s`, 1 s, where the round trip is shorter: 40 packets
+/// over a fast path arrive within a few round trips.
+#[test]
+fn the_rate_after_the_first_packets_is_that_of_the_path() {
+    for control in ["learnt", "friendly"] {
+        let mut net = net(json!({ "rate_control": control, "alone": false }));
+        write(&mut net, 0, 4000);
+        let round_trip_s = 2.0 * pair::ONE_WAY.as_secs_f64();
+        let round_trips = (1..=25).find(|_| {
+            wait(&mut net, round_trip_s);
+            net.received[1] == 4000
+        });
+        assert!(round_trips.is_some_and(|round_trips| round_trips <= 4), "{control}: {round_trips:?}");
+    }
 }

@@ -52,6 +52,18 @@ impl Pacer {
         self.ps_per_byte = if rate > 0.0 && rate < f64::INFINITY { 1e12 / rate } else { 0.0 };
     }
 
+    /// Sets the rate, as [`set_bytes_per_s`](Self::set_bytes_per_s), of what was already sent ahead of its time as well: a higher rate
+    /// pays for that the sooner. A lower one leaves the next packet where it is.
+    #[inline]
+    pub(in crate::protocol) fn raise_bytes_per_s(&mut self, now: Time, rate: f64) {
+        let before = self.ps_per_byte;
+        self.set_bytes_per_s(rate);
+        if self.ps_per_byte < before && now < self.next {
+            let ahead = self.next.since(now).as_ps() as f64 * (self.ps_per_byte / before);
+            self.next = now + Time::from_ps(ahead as u64);
+        }
+    }
+
     /// Allows `bytes` bytes to be sent at once, at least one packet.
     #[inline]
     pub(in crate::protocol) fn set_quantum(&mut self, bytes: u32) {
@@ -151,6 +163,21 @@ mod tests {
         }
         assert!(pacer.is_holding(Time::from_millis(299)) && !pacer.is_holding(Time::from_millis(300)));
         assert_eq!([1e5, 2e5, 1e7, 1e9].map(|rate| quantum(rate, 1000)), [1000, 2000, 10_000, 65_000]);
+    }
+
+    #[test]
+    fn what_was_sent_ahead_is_paid_for_at_a_higher_rate() {
+        let mut pacer = Pacer::new(Some(BitRate::new(8e3).unwrap()));
+        pacer.on_sent(Time::ZERO, 1000);
+        pacer.raise_bytes_per_s(Time::from_millis(200), 4000.0);
+        assert_eq!(pacer.next(), Time::from_millis(400), "800 bytes at the new rate");
+        pacer.raise_bytes_per_s(Time::from_millis(300), 1000.0);
+        assert_eq!(pacer.next(), Time::from_millis(400), "a lower rate is that of later packets");
+        pacer.raise_bytes_per_s(Time::from_millis(500), 8000.0);
+        assert_eq!(pacer.next(), Time::from_millis(400), "nothing is owed");
+        pacer.on_sent(Time::from_millis(500), 8000);
+        pacer.raise_bytes_per_s(Time::from_millis(600), f64::INFINITY);
+        assert!(!pacer.is_on() && !pacer.is_holding(Time::from_millis(600)));
     }
 
     #[test]

@@ -117,9 +117,13 @@ impl<D: Payload> Connection<D> {
             let most = self.config.packet_bytes.get();
             return Err(ConfigError::new("packet_bytes", what, format!("give at most {most}, as configured")));
         }
+        let is_longer = size.packet_bytes > self.size.packet_bytes;
         self.size = size;
         self.adapt();
         self.rate.set_packet_size(self.size);
+        if is_longer {
+            self.rate.forget_least_round_trip(now);
+        }
         self.sending.set_packet_size(now, self.size);
         Ok(())
     }

@@ -162,9 +162,9 @@ impl Rate {
                     }
                 }
                 self.pacer.set_bytes_per_s(limited(learnt, self.silence.as_deref()));
-                if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
-                    burst.on_sent(sent, bytes);
-                    self.pacer.hold_until(SPACING + if burst.is_question_due() { sent } else { now });
+                if has_data && !learnt.burst.has_ended() {
+                    learnt.burst.on_sent(sent, bytes);
+                    self.pacer.hold_until(SPACING + if learnt.burst.is_question_due() { sent } else { now });
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Rate {
     #[inline]
     pub(super) fn ask(&mut self) -> bool {
         let Control::Learnt(learnt) = &mut self.control else { return false };
-        learnt.burst.as_mut().is_some_and(|burst| burst.ask())
+        learnt.burst.ask()
     }
 
     /// Whether it wants to know what became of each packet.
@@ -227,7 +227,7 @@ impl Rate {
             }
             Control::Learnt(learnt) => {
                 learnt.on_answer(now, answer);
-                self.pacer.set_bytes_per_s(limited(learnt, self.silence.as_deref()));
+                self.pacer.raise_bytes_per_s(now, limited(learnt, self.silence.as_deref()));
                 self.pacer.set_quantum(0);
             }
         }
@@ -237,6 +237,13 @@ impl Rate {
     pub(super) fn set_packet_size(&mut self, size: PacketSize) {
         if let Control::Learnt(learnt) = &mut self.control {
             learnt.set_packet_size(size);
+        }
+    }
+
+    /// Packets are longer from now on. `[P5]`
+    pub(super) fn forget_least_round_trip(&mut self, now: Time) {
+        if let Control::Learnt(learnt) = &mut self.control {
+            learnt.forget_least_round_trip(now);
         }
     }
 

@@ -41,14 +41,16 @@ pub(super) struct Learnt {
     sharing: Sharing,
     /// Whether the rate still doubles, until the bottleneck is found.
     is_starting: bool,
-    /// The first burst and its estimate; `None` for a TCP-friendly rate.
-    pub(super) burst: Option<Box<FirstBurst>>,
+    /// The first burst and its estimate.
+    pub(super) burst: Box<FirstBurst>,
     dispersion: Option<Dispersion>,
     arrivals: Arrivals,
     /// The latest measured rates.
     speeds: Option<Speeds>,
     recent: Recent,
     least: LeastRoundTrip,
+    /// Packets sent before, in ticks, were shorter and do not count for it.
+    least_since: u64,
     marked: u16,
     period: Period,
     /// The smoothed round trip; zero before the first answer.
@@ -88,7 +90,7 @@ pub(super) struct Learnt {
 
 instants! {
     Learnt: burst, arrivals, period, phases, runs, floor, overload, advanced, phase_until, answered;
-    ticks: drained;
+    ticks: drained, least_since;
     fixed: rate, base, gain, most, most_hinted, packet_bytes, wire_share, sharing, is_starting, dispersion, speeds, recent, least,
     marked, round_trip, waited, margin, least_loss, excess, is_used, phase, settled, cycle, growing, report_spacing, answer_delay, jitter
 }
@@ -102,14 +104,20 @@ struct Sharing {
     /// as well.
     wanted: f64,
     wanted_lossy: f64,
+    /// Packets in a round trip that the first burst's speed counts for at most. `[P12]`
+    first_packets: f64,
 }
 
 impl Sharing {
     fn of(config: &AerotpConfig) -> Self {
         match config.rate_control {
-            _ if config.is_alone() => Sharing { beta: None, wanted: 0.5, wanted_lossy: 0.5 },
-            Some(RateControl::Friendly) => Sharing { beta: Some(0.7), wanted: 0.9, wanted_lossy: 0.8 },
-            _ => Sharing { beta: Some(0.8), wanted: 0.8, wanted_lossy: 0.7 },
+            _ if config.is_alone() => {
+                Sharing { beta: None, wanted: 0.5, wanted_lossy: 0.5, first_packets: f64::INFINITY }
+            }
+            Some(RateControl::Friendly) => {
+                Sharing { beta: Some(0.7), wanted: 0.9, wanted_lossy: 0.8, first_packets: f64::from(FIRST_BURST) }
+            }
+            _ => Sharing { beta: Some(0.8), wanted: 0.8, wanted_lossy: 0.7, first_packets: f64::INFINITY },
         }
     }
 
@@ -169,7 +177,6 @@ impl Learnt {
         let most = config.rate_bps.map_or(f64::INFINITY, |rate| rate.get() / 8.0);
         let start = f64::from(FIRST_BURST) * packet_bytes / config.initial_rto_s.get();
         let is_guarded = !config.is_alone() || !config.mode.is_acknowledged();
-        let is_friendly = config.rate_control == Some(RateControl::Friendly);
         Learnt {
             rate: start.min(most),
             base: start.min(most),
@@ -180,12 +187,13 @@ impl Learnt {
             wire_share: wire_share(size),
             sharing: Sharing::of(config),
             is_starting: true,
-            burst: (!is_friendly).then(Box::default),
+            burst: Box::default(),
             dispersion: None,
             arrivals: Arrivals::default(),
             speeds: None,
             recent: Recent::default(),
             least: LeastRoundTrip::default(),
+            least_since: 0,
             marked: 0,
             period: Period::begin(Time::ZERO, Time::ZERO),
             round_trip: Time::ZERO,
@@ -214,16 +222,19 @@ impl Learnt {
 
     /// Packets have another size from now on; the rate stays. `[S6]`
     pub(super) fn set_packet_size(&mut self, size: PacketSize) {
-        if size.packet_bytes as f64 > self.packet_bytes {
-            self.least = LeastRoundTrip::default(); // longer packets take longer on a slow link, which is no queue
-        }
         self.packet_bytes = size.packet_bytes as f64;
         self.wire_share = wire_share(size);
     }
 
+    /// Packets are longer from now on, and take longer on a slow link, which is no queue: the least round trip is that of packets sent
+    /// since. `[P5]`
+    pub(super) fn forget_least_round_trip(&mut self, now: Time) {
+        (self.least, self.least_since) = (LeastRoundTrip::default(), ticks(now));
+    }
+
     /// Whether an answer to the first burst is to be requested now.
     pub(super) fn is_asking(&self) -> bool {
-        self.burst.as_ref().is_some_and(|burst| burst.is_question_due())
+        self.burst.is_question_due()
     }
 
     /// The rate on the wire.
@@ -286,7 +297,9 @@ impl Learnt {
 
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
         let round_trip = answer.round_trip;
-        self.least.add(round_trip);
+        if answer.echo >= self.least_since {
+            self.least.add(round_trip);
+        }
         let arrived = before(now, answer.held);
         let least_bytes = (LEAST_PACKETS * self.packet_bytes) as u64;
         if let Some(speeds) = self.arrivals.on_answer(answer.echo, arrived, least_bytes) {
@@ -317,7 +330,7 @@ impl Learnt {
             self.answered = now;
             return;
         }
-        if let Some(dispersion) = self.burst.as_mut().and_then(|burst| burst.on_answer(now, answer, self.wire_share)) {
+        if let Some(dispersion) = self.burst.on_answer(now, answer, self.wire_share) {
             self.go_on_from(now, round_trip, dispersion);
             return;
         }

@@ -31,7 +31,8 @@ impl Learnt {
 
     /// Continues from the first burst's estimate of the slowest link. `[P12]`
     pub(super) fn go_on_from(&mut self, now: Time, round_trip: Time, dispersion: Dispersion) {
-        let first = FIRST_SHARE * dispersion.speed;
+        let window = self.sharing.first_packets * self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
+        let first = window.min(FIRST_SHARE * dispersion.speed);
         (self.speeds, self.recent) = (None, Recent::default()); // the burst was sent much faster than this rate
         if !self.is_starting || self.period.is_marked {
             return;
@@ -50,7 +51,7 @@ impl Learnt {
         let Recent { bytes, sent_s, arrived_s } = self.recent;
         let is_enough =
             bytes >= f64::from(FIRST_BURST) * self.packet_bytes && 4.0 * arrived_s >= self.least.get().as_secs_f64();
-        if self.burst.is_none() || !self.is_starting || !is_enough {
+        if !self.is_starting || !is_enough {
             return;
         }
         self.recent = Recent::default();

@@ -195,9 +195,8 @@ fn marks_lower_a_shared_rate_as_they_lower_that_of_cubic() {
 /// Sixteen packets a microsecond apart, and the answers requested for them, behind a link of `link` bytes per second.
 fn after_the_first_burst(control: RateControl, link: f64, marked: u16) -> Path {
     let mut path = Path::new(link, control);
-    let Some(burst) = &mut path.learnt.burst else { return path };
     for n in 0..16_u64 {
-        burst.on_sent(Time::from_ps(n * 1_000_000), 1500);
+        path.learnt.burst.on_sent(Time::from_ps(n * 1_000_000), 1500);
     }
     for n in [1, 8, 16_u64] {
         let echo = n - 1;
@@ -224,7 +223,10 @@ fn the_rate_starts_from_the_estimate_of_the_first_burst() {
     let marked = after_the_first_burst(RateControl::Learnt, 1e6, 1);
     assert_eq!(rate(&marked), 24e3 * MARKED, "not where packets are marked");
     let friendly = after_the_first_burst(RateControl::Friendly, 1e6, 0);
-    assert_eq!(rate(&friendly), 24e3, "TCP does not do so");
+    let round_trip_s = ROUND_TRIP.as_secs_f64() + 0.024 - 15e-6; // of the last packet of the burst
+    assert_eq!(rate(&friendly), (16.0 * 1500.0 / round_trip_s).round(), "a window of so many packets, as TCP's first");
+    let slow = after_the_first_burst(RateControl::Friendly, 2e5, 0);
+    assert_eq!(rate(&slow), 50e3, "a quarter, if that is less");
     // A rate too fast for the clocks is taken as the fastest that they can measure.
     let mut fast = after_the_first_burst(RateControl::Learnt, 1e9, 0);
     assert_eq!(rate(&fast), (0.25 * 22_500.0_f64 / 0.005).round());
