@@ -657,6 +657,28 @@ fn the_first_packets_of_a_learnt_rate_request_answers() {
     }
 }
 
+/// `[P3]`, `[P11]`: acknowledgements of the peer's data take no place of the first sixteen packets, nor do answers that came before them end
+/// the burst; a shorter burst tells the speed as well. A hundred packets after that are not paced at sixteen packets in a second.
+#[test]
+fn a_connection_that_was_asked_first_answers_with_a_whole_burst() {
+    for control in ["learnt", "friendly"] {
+        for (first, idle_s) in [(100, 0.0), (100, 3.0), (500, 3.0), (1600, 3.0)] {
+            let mut net = net(json!({ "rate_control": control, "alone": false }));
+            write(&mut net, 0, 4);
+            write(&mut net, 1, first);
+            wait(&mut net, 0.2 + idle_s);
+            write(&mut net, 0, 4);
+            wait(&mut net, 0.1);
+            write(&mut net, 1, 10_000);
+            let round_trips = (1..=25).find(|_| {
+                wait(&mut net, 2.0 * pair::ONE_WAY.as_secs_f64());
+                net.received[0] == first as usize + 10_000
+            });
+            assert!(round_trips.is_some_and(|round_trips| round_trips <= 8), "{control}, {first}: {round_trips:?}");
+        }
+    }
+}
+
 /// `[P3]`, `[P12]`: what follows the first sixteen packets does not wait for `initial_rto_s`, 1 s, where the round trip is shorter: 40 packets
 /// over a fast path arrive within a few round trips.
 #[test]

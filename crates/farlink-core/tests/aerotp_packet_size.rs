@@ -130,7 +130,7 @@ proptest! {
 }
 
 /// `[S6]`: over a link of 1 Mb/s, a learnt rate fills it with packets of any size, whenever the size changes; the rate is that of the
-/// link before and after. Longer packets once looked like a queue for seconds in half of the cases, as short ones were still under way.
+/// link before and after. Longer packets once looked like a queue for seconds in most cases, as short ones were still under way.
 #[test]
 fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
     let sizes = [(1500_u64, 300_u64, 0.0), (300, 1500, 0.0), (1500, 300, 0.5), (300, 1500, 0.5)];

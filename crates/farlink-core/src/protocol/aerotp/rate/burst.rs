@@ -19,9 +19,10 @@ pub(super) const SLOWER: f64 = 0.9;
 /// for the rate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FirstBurst {
-    /// When it began, in ticks; `ended` is when its last packet was sent, also in ticks.
+    /// When it began, in ticks, until its estimate is known; `latest` is when its latest packet was sent, also in ticks.
     began: Option<u64>,
-    ended: Option<u64>,
+    latest: u64,
+    has_ended: bool,
     packets: u32,
     wire_bytes: u64,
     asked: usize,
@@ -30,7 +31,7 @@ pub(super) struct FirstBurst {
     last: Option<BurstAnswer>,
 }
 
-instants! { FirstBurst: first, last; ticks: began, ended; fixed: packets, wire_bytes, asked }
+instants! { FirstBurst: first, last; ticks: began, latest; fixed: has_ended, packets, wire_bytes, asked }
 
 /// The content of an answer to the burst.
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +65,19 @@ pub(super) const SPACING: Time = Time::from_ps(1_000_000);
 const LEAST_SPREAD: Time = Time::from_millis(5);
 
 impl FirstBurst {
-    /// Whether the whole burst was sent.
+    /// Whether the whole burst was sent, or as much of it as there was, which was answered.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_some()
+        self.has_ended
     }
 
     /// Data was sent.
     pub(super) fn on_sent(&mut self, now: Time, wire_bytes: u32) {
-        if self.ended.is_none() {
-            let now = ticks(now);
-            self.began = self.began.or(Some(now));
+        if !self.has_ended {
+            self.latest = ticks(now);
+            self.began = self.began.or(Some(self.latest));
             self.packets += 1;
             self.wire_bytes += u64::from(wire_bytes);
-            if self.packets == FIRST_BURST {
-                self.ended = Some(now);
-            }
+            self.has_ended = self.packets == FIRST_BURST;
         }
     }
 
@@ -95,26 +94,26 @@ impl FirstBurst {
     }
 
     /// Takes an answer; `wire_share` is the number of bytes on the wire per byte of data. Returns the estimate once no further
-    /// answer is expected.
+    /// answer is expected: all that was sent of the burst was answered.
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer, wire_share: f64) -> Option<Dispersion> {
-        let ended = self.ended.filter(|_| self.began.is_some_and(|began| answer.echo >= began))?;
-        if answer.echo <= ended {
+        self.began.filter(|&began| answer.echo >= began)?;
+        if answer.echo <= self.latest {
             let Answer { echo, held, arrived_bytes, has_gaps, .. } = *answer;
             let answered = BurstAnswer { echo, echoed: before(now, held), told: now, arrived_bytes, has_gaps };
             self.first.get_or_insert(answered);
             // An answer that was overtaken on the way back has less information.
             self.last = Some(self.last.filter(|last| last.echo > echo).unwrap_or(answered));
         }
-        if answer.echo < ended {
+        if answer.echo < self.latest {
             return None;
         }
         let (first, last) = self.first.take().zip(self.last.take())?;
         let bytes = last.arrived_bytes.saturating_sub(first.arrived_bytes) as f64 * wire_share;
-        if bytes * f64::from(FIRST_BURST) < LEAST_PACKETS * self.wire_bytes as f64 {
+        if bytes * f64::from(self.packets) < LEAST_PACKETS * self.wire_bytes as f64 {
             return None;
         }
         let took = last.told.since(first.echoed);
-        self.began = None;
+        (self.began, self.has_ended) = (None, true);
         let is_slower = took.as_secs_f64() * SLOWER >= span(last.echo - first.echo).as_secs_f64();
         let is_prompt = last.told.since(last.echoed).times(16) <= took;
         let is_exact = is_slower && took >= LEAST_SPREAD && is_prompt && !first.has_gaps && !last.has_gaps;

@@ -147,7 +147,7 @@ impl Rate {
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, clock: Clock, bytes: u32, has_data: bool) {
         if self.pacer.is_on() {
-            self.pacer.on_sent(now, bytes);
+            self.pacer.on_sent_with(now, bytes, if has_data { bytes } else { 0 }); // the first burst is one of data
         }
         match &mut self.control {
             Control::None => {}
@@ -228,7 +228,9 @@ impl Rate {
             Control::Learnt(learnt) => {
                 learnt.on_answer(now, answer);
                 self.pacer.raise_bytes_per_s(now, limited(learnt, self.silence.as_deref()));
-                self.pacer.set_quantum(0);
+                if learnt.burst.has_ended() {
+                    self.pacer.set_quantum(0);
+                }
             }
         }
     }
