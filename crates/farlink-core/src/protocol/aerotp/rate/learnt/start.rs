@@ -38,8 +38,9 @@ impl Learnt {
             return;
         }
         self.dispersion = Some(dispersion);
-        if first > self.rate {
-            self.rate = self.bounded(first, round_trip);
+        let rate = first.max(self.rate.min(QUEUE * dispersion.speed));
+        if rate != self.rate {
+            self.rate = self.bounded(rate, round_trip);
             self.base = self.rate;
             // The rate grows only after half a round trip of data sent at it was seen to arrive.
             self.begin_period(now, round_trip + Time::from_ps(round_trip.as_ps() / 2));

@@ -227,6 +227,8 @@ fn the_rate_starts_from_the_estimate_of_the_first_burst() {
     assert_eq!(rate(&friendly), (16.0 * 1500.0 / round_trip_s).round(), "a window of so many packets, as TCP's first");
     let slow = after_the_first_burst(RateControl::Friendly, 2e5, 0);
     assert_eq!(rate(&slow), 50e3, "a quarter, if that is less");
+    let slower = after_the_first_burst(RateControl::Friendly, 1e4, 0);
+    assert_eq!(rate(&slower), 9500.0, "16 packets in a second are more than the path carries");
     // A rate too fast for the clocks is taken as the fastest that they can measure.
     let mut fast = after_the_first_burst(RateControl::Learnt, 1e9, 0);
     assert_eq!(rate(&fast), (0.25 * 22_500.0_f64 / 0.005).round());
