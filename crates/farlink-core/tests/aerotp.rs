@@ -657,8 +657,8 @@ fn the_first_packets_of_a_learnt_rate_request_answers() {
     }
 }
 
-/// `[P3]`, `[P11]`: acknowledgements of the peer's data take no place of the first sixteen packets, nor do answers that came before them end
-/// the burst; a shorter burst tells the speed as well. A hundred packets after that are not paced at sixteen packets in a second.
+/// `[P3]`, `[P11]`: answers that came before the first sixteen packets do not end the burst, and a shorter one tells the speed as well. A
+/// hundred packets after that are not paced at sixteen packets in a second.
 #[test]
 fn a_connection_that_was_asked_first_answers_with_a_whole_burst() {
     for control in ["learnt", "friendly"] {

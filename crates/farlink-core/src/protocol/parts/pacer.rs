@@ -119,17 +119,11 @@ impl Pacer {
     /// A packet of `bytes` bytes is sent.
     #[inline(always)]
     pub(in crate::protocol) fn on_sent(&mut self, now: Time, bytes: u32) {
-        self.on_sent_with(now, bytes, bytes);
-    }
-
-    /// A packet of `bytes` bytes is sent, of which only `counted` are some of those that may be sent at once.
-    #[inline(always)]
-    pub(in crate::protocol) fn on_sent_with(&mut self, now: Time, bytes: u32, counted: u32) {
         if self.is_on() {
             if now >= self.next {
                 self.credit = self.quantum;
             }
-            self.credit = self.credit.saturating_sub(counted);
+            self.credit = self.credit.saturating_sub(bytes);
             // An idle period is not made up for, because the unsent data would follow in a burst.
             let span = Time::from_ps((self.ps_per_byte * f64::from(bytes)) as u64);
             let earliest = if self.is_waited_for { now.since(self.missed()) } else { now };

@@ -119,7 +119,7 @@ impl CommonRate {
 
     /// A packet of `bytes` bytes was sent at this rate that no connection answers.
     pub fn on_datagram(&mut self, now: Time, bytes: u32) {
-        self.rate.on_datagram(now, self.clock, bytes);
+        self.rate.on_sent(now, self.clock, bytes, false);
     }
 
     /// Whether some connection has waited for the rate, when it was not open and when none wanted it. Only what was waited for is

@@ -143,30 +143,12 @@ impl Rate {
         self.told
     }
 
-    /// A segment of `bytes` bytes on the wire is sent, with data or without: the first burst is one of data.
+    /// A segment of `bytes` bytes on the wire is sent, with data or without.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, clock: Clock, bytes: u32, has_data: bool) {
-        self.pay(now, bytes, if has_data { bytes } else { 0 });
-        self.note(now, clock, bytes, has_data);
-    }
-
-    /// A datagram is sent, which nothing answers.
-    pub(super) fn on_datagram(&mut self, now: Time, clock: Clock, bytes: u32) {
-        self.pay(now, bytes, bytes);
-        self.note(now, clock, bytes, false);
-    }
-
-    /// `counted` bytes of a packet are some of those that may be sent at once.
-    #[inline]
-    fn pay(&mut self, now: Time, bytes: u32, counted: u32) {
         if self.pacer.is_on() {
-            self.pacer.on_sent_with(now, bytes, counted);
+            self.pacer.on_sent(now, bytes);
         }
-    }
-
-    /// Notes for the control that a packet is sent.
-    #[inline]
-    fn note(&mut self, now: Time, clock: Clock, bytes: u32, has_data: bool) {
         match &mut self.control {
             Control::None => {}
             Control::Watched(breaker) => breaker.on_sent(bytes, has_data),
