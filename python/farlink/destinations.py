@@ -24,7 +24,7 @@ SUFFIXES = {
     "picture or page": (".png", ".svg", ".pdf", ".html"),
 }
 _DECIDED = ("trace", "packet errors", "picture", "picture or page")
-# What an error calls an output that is not "a ... file".
+# Names in errors for outputs that are not "a ... file".
 _NOUNS = {
     "trace": "trace",
     "packet errors": "list of lost packets",

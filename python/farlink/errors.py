@@ -26,7 +26,7 @@ class FarlinkError(Exception):
     """
 
     exit_code = 2
-    """What a command exits with: 2 when someone has to change something first, 1 when the network failed."""
+    """Exit code of a command: 2 when someone has to change something first, 1 when the network failed."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message)

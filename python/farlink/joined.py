@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Table = Mapping[str, Any]
 
-# What scenarios of pieces may differ in; the seed is compared by itself, as a scenario need not name it.
+# Keys in which scenarios of pieces may differ; the seed is compared by itself, as a scenario need not name it.
 _GRID = ("grid", "grid_zip")
 _VARIES = (*_GRID, "title", "engines", "runs", "precision", "seed")
 
@@ -96,7 +96,7 @@ def by_engine(rows: Table, summary: Table, engines: Sequence[str]) -> tuple[dict
 
 
 def refused(error: ValueError) -> ArgumentError:
-    """What the extension says of rows that it cannot use."""
+    """The extension's refusal of rows that it cannot use."""
     message, _, remedy = str(error).partition("; ")
     return ArgumentError(message, remedy)
 
@@ -144,7 +144,7 @@ def _check_alike(pieces: Sequence[Result]) -> None:
 
 
 def _common(piece: Result) -> dict[str, Any]:
-    """What pieces must have in common."""
+    """Keys that must be the same in all pieces."""
     return {"seed": piece.seed} | {key: value for key, value in piece.scenario.data.items() if key not in _VARIES}
 
 

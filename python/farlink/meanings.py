@@ -1,4 +1,4 @@
-"""What parameters mean and which numbers they may be: said once, for the check and for the docstrings of all functions.
+"""Meanings and ranges of parameters: said once, for the check and for the docstrings of all functions.
 
 An annotation carries both: ``RoundTripTime = Annotated[ArrayLike, Meaning("Round-trip time, in s", POSITIVE)]``. A function of
 `farlink.arguments.checked_arguments` whose parameter is a `RoundTripTime` refuses what is not positive, and its docstring has
@@ -48,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a parameter is.
+    """Meaning of a parameter.
 
     Parameters
     ----------

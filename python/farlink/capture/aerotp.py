@@ -267,7 +267,7 @@ _OPEN, _ARRIVED, _LOST = 0, 1, 2
 
 
 class _Reading:
-    """What the MACKs of a connection tell about the segments that were sent before them."""
+    """Reports of a connection's MACKs about the segments that were sent before them."""
 
     def __init__(self, own: list[Segment], other: list[Segment], *, is_told: bool) -> None:
         self._is_told = is_told
@@ -380,7 +380,7 @@ class _Reading:
 
 
 def _missing(ack: int, blocks: Ranges, flags: int) -> Ranges:
-    """What a list describes as not arrived ([A9])."""
+    """Data that a list describes as not arrived ([A9])."""
     found = []
     edge: int | None = ack if flags & _FROM_START else None
     for begin, end in blocks:

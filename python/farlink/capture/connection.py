@@ -15,7 +15,7 @@ Address = tuple[bytes, int]
 
 
 class Segment(Protocol):
-    """What segments of all protocols have."""
+    """Fields that segments of all protocols have."""
 
     @property
     def time_s(self) -> float:

@@ -72,7 +72,7 @@ def chosen(found: Sequence[Connection], capture: Capture, stream: int | None = N
 
 
 def _others(capture: Capture) -> str:
-    """What a capture has instead."""
+    """Other content of a capture without connections."""
     numbers = Counter(read.protocol for packet in capture.packets if (read := ip.content(packet)) is not None)
     if not numbers:
         return ip.unknown_links(capture.packets)

@@ -24,7 +24,7 @@ LINK_TYPES = (_NULL, _ETHERNET, _PPP, _LOOP, *_RAW, *_COOKED)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What an IP packet carries.
+    """Content of an IP packet.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Content:
 
 
 def content(packet: Packet) -> Content | None:
-    """What a packet carries; None if it is not IP, a fragment after the first, or too little of it was captured."""
+    """Content of a packet; None if it is not IP, a fragment after the first, or too little of it was captured."""
     at = _network(packet)
     if at is None or at >= len(packet.data):
         return None

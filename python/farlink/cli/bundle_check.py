@@ -131,7 +131,7 @@ def _install(config: Path, checked: Checked) -> None:
 
 
 def _missing_here(config: Path, bundle: Bundle | None, *, has_urls: bool) -> list[str]:
-    """What this machine and this user lack: the file is right all the same."""
+    """Needs that this machine or this user lacks: the file is right all the same."""
     import os
     from importlib.util import find_spec
 

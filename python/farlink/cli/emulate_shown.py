@@ -1,4 +1,4 @@
-"""What `farlink emulate` shows: the packets of both ways, while they go and at the end."""
+"""Display of `farlink emulate`: the packets of both ways, while they go and at the end."""
 
 from __future__ import annotations
 

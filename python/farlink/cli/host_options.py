@@ -43,7 +43,7 @@ InsecureAnywhere = Annotated[
 
 
 def permission(insecure: bool, anywhere: bool) -> Insecure | None:
-    """What the two options say together."""
+    """The meaning of the two options together."""
     if anywhere:
         return "anywhere"
     return "loopback" if insecure else None

@@ -223,7 +223,7 @@ def _prepared(
 
 
 def _next_step(found: Status, folder: Path, is_part: bool) -> str:
-    """What to do when a coordinator has ended: a part may end long before the others."""
+    """Advice when a coordinator has ended: a part may end long before the others."""
     missing = found.units - found.done - len(found.failures)
     if is_part and missing > 0:
         more = ", and what precision asks for" if found.is_open else ""

@@ -106,7 +106,7 @@ def run(
     except FarlinkError as error:
         if not table.has_rows:
             raise
-        # What was measured took real time, and stays.
+        # Finished measurements took real time, and stay.
         failure, interrupted = error, True
     columns = table.columns()
     return Result(

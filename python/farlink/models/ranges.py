@@ -1,4 +1,4 @@
-"""What the parameters of the closed forms may be."""
+"""Ranges of the parameters of the closed forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an emulated path did to real packets, and whether it kept its time."""
+"""Report of an emulated path: what it did to real packets, and whether it kept its time."""
 
 from __future__ import annotations
 

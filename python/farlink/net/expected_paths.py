@@ -14,7 +14,7 @@ from farlink.net.ship_logs import Down, PathLog, read_journal, read_metrics, spa
 from farlink.untrusted import read_file, toml_tables
 
 _MOST_BYTES = 1 << 20
-# What a path of the configuration, and the bundle's limits, have in common with a scenario.
+# Keys that a path of the configuration, and the bundle's limits, share with a scenario.
 _OF_PATH = (
     "standby",
     "classes",
@@ -39,7 +39,7 @@ _LEAST_LOSS = 1e-4
 
 @dataclass(frozen=True)
 class Given:
-    """What someone knows of a path without a log.
+    """Facts about a path that are known without a log.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ def _scenario(tables: Mapping[str, Any], members: Sequence[Mapping[str, Any]], d
             transports["call"] = {"kind": "udp"}
             traffic = {"kind": "cbr", "rate_bps": 64e3, "payload_bytes": 160}
             flows[f"call-{table['number']}"] = {"transport": "call", "class": table["number"], "traffic": traffic}
-    # What a path gives goes before these.
+    # Values of a path go before these.
     link = {"rate_bps": 1e6, "delay_s": 0.05, "paths": paths}
     return {
         "title": "What to expect of this bundle, by its logs",

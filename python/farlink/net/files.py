@@ -15,7 +15,7 @@ from farlink.net.keys import folder, peer_key
 
 @dataclass(frozen=True)
 class Summary:
-    """What a transfer did."""
+    """Outcome of a transfer."""
 
     placed: int
     """Files that got their names."""
@@ -30,7 +30,7 @@ class Summary:
     failed: list[tuple[str, str]] = field(default_factory=list)
     """The first 1,000 of them, each with the reason."""
     left_out_count: int = 0
-    """What was not sent because it is neither a file nor a folder."""
+    """Paths that were not sent because they are neither files nor folders."""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """The first 1,000 of them, each with what it is."""
 

@@ -37,7 +37,7 @@ class StreamEvent:
     host: str = ""
     """With `done`: the last gateway."""
     bytes: int = 0
-    """What is kept of it; with `begun` what an earlier program has kept, with `done` all of it."""
+    """Bytes of it that are kept; with `begun` those that an earlier program has kept, with `done` all of it."""
     lost_bytes: int = 0
     """With `done`: bytes that gateways have lost. They are zeros, and listed in a file beside it that ends with `.lost`."""
     path: str | None = None

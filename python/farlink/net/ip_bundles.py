@@ -23,7 +23,7 @@ class IpBundleEvent:
     path: str | None
     """Name of the path, if it is about one."""
     text: str
-    """What happened; after a semicolon what to do, if something is to be done."""
+    """The event in words; after a semicolon the remedy, if there is one."""
     peer: str | None = None
     """Name of the peer, if there are several."""
 

@@ -1,4 +1,4 @@
-"""What the network tells while it works."""
+"""Log of the network part."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Opened = TypeVar("Opened", bound=_Closing)
 
 
 class Opening(Generic[Opened]):
-    """What `connect` and `listen` return: to be awaited, or entered with ``async with``, which closes it at the end."""
+    """The result of `connect` and `listen`: to be awaited, or entered with ``async with``, which closes it at the end."""
 
     def __init__(self, opened: Callable[[], Coroutine[Any, Any, Opened]]) -> None:
         self._opened = opened

@@ -21,7 +21,7 @@ class PppBundleEvent:
     line: str | None
     """Name of the line, if it is about one."""
     text: str
-    """What happened; after a semicolon what to do, if something is to be done."""
+    """The event in words; after a semicolon the remedy, if there is one."""
 
 
 def run_ppp_bundle(

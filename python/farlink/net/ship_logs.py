@@ -1,4 +1,4 @@
-"""What the logs of `farlink bundle carry` say of its paths: its journal, and its metrics as they were saved now and then."""
+"""Paths of a bundle from the logs of `farlink bundle carry`: its journal, and its metrics as they were saved now and then."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass
 class PathLog:
-    """What is known of a path.
+    """Knowledge of a path.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What asyncio waits for in the extension, whose threads run no Python."""
+"""Waits of asyncio for the extension, whose threads run no Python."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Calls:
 
 @dataclass
 class LineDays:
-    """What a line did in all days.
+    """Statistics of a line over all days.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from farlink.untrusted import printable, read_text, toml_tables
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with a value, and what to do.
+    """The fault of a value, and the remedy.
 
     Attributes
     ----------

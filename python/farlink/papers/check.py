@@ -13,7 +13,7 @@ from farlink.units import Scale
 
 
 class Verdict(StrEnum):
-    """What a check found."""
+    """Outcome of a check."""
 
     AGREES = "agrees"
     """The 95 % interval reaches into the stated tolerance of what is printed, and is narrow beside it."""

@@ -52,7 +52,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an item came to.
+    """Outcome of an item.
 
     Attributes
     ----------

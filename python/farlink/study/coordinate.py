@@ -74,7 +74,7 @@ class Shard:
 
 @dataclass
 class Outcome:
-    """What a coordinator has done."""
+    """Outcome of a coordinator."""
 
     executed: int = 0
     """Units that were computed."""

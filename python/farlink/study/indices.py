@@ -24,7 +24,7 @@ _LEAST_POINTS = 65
 
 @dataclass(frozen=True)
 class Index:
-    """What one parameter contributes to the variance of a quantity over a sample.
+    """Share of one parameter in the variance of a quantity over a sample.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ try:
 except ImportError:  # not a Unix
     fcntl = None  # type: ignore[assignment]
 
-# What file systems without locks say, such as some NFS servers.
+# Errors of file systems without locks, such as some NFS servers.
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 

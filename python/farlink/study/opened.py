@@ -141,7 +141,7 @@ class OpenedStudy:
                 **({"drawn": drawn} if drawn is not None else {}),
             }
         )
-        # Another coordinator may have been first.
+        # Another coordinator may have come first.
         opened = cls.at(folder)
         _check_same(opened, scenario, engines, files)
         opened.plan._digests.update(plan._digests)
@@ -201,7 +201,7 @@ class OpenedStudy:
         return study_indices(self, quantity, engine=engine, flow=flow)
 
     def _done(self) -> Iterator[tuple[str, int, list[UnitContent], bool]]:
-        """What is done at each point: of each engine, the units before the first that is missing, and whether they are all."""
+        """Progress at each point: of each engine, the units before the first that is missing, and whether they are all."""
         finished = self.store.finished()
         for engine in self.plan.engines:
             for point in range(len(self.plan)):

@@ -1,4 +1,4 @@
-"""What a study in a folder consists of: units of work, of about a second each, and their keys.
+"""Plan of a study in a folder: units of work, of about a second each, and their keys.
 
 A unit is (engine, point, range of runs). Its key is SHA-256 over all that its rows depend on: the build, the engine, the
 scenario at the point with every default written out (less title, grid, number of runs and limits), the content of the files
@@ -160,7 +160,7 @@ class Plan:
         return "packet" in self.engines and (self._varies_runs or self._runs_everywhere is None)
 
     def job(self, unit: Unit) -> dict[str, Any]:
-        """What a worker needs to do a unit, as JSON knows it."""
+        """A worker's order for a unit, as JSON knows it."""
         return {
             "key": unit.key,
             "build": build_name(),

@@ -67,7 +67,7 @@ def status_of(store: Store, plan: Plan, now: float | None = None) -> Status:
         planned += 1
         done += unit.key in finished
     if plan.has_rule:
-        # What rules have asked for is in no list; all files of this folder are of this study.
+        # Units that rules have asked for are in no list; all files of this folder are of this study.
         done = len(finished)
         planned = max(planned, done)
     times, workers = [], set()

@@ -46,7 +46,7 @@ class Rule:
         return units
 
     def done(self) -> list[UnitContent]:
-        """What is done of the runs that the rule wants, in their order, without gaps."""
+        """Finished runs among those that the rule wants, in their order, without gaps."""
         while units := self.next_units():
             for unit in units:
                 try:

@@ -218,7 +218,7 @@ class Store:
             file.write(line)
 
     def executed(self) -> Iterator[dict[str, Any]]:
-        """What the logs say, worker by worker; a line that was cut off is passed over."""
+        """Entries of the logs, worker by worker; a line that was cut off is passed over."""
         for path in sorted((self.folder / "workers").glob("*.log")):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:

@@ -31,7 +31,7 @@ class DamagedUnit(Exception):
 
 @dataclass(frozen=True)
 class UnitContent:
-    """What a unit came to.
+    """Outcome of a unit.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def _seal(key: str, data: bytes, start: int) -> bytes:
 
 
 def parse(data: bytes, key: str) -> UnitContent:
-    """What a file holds.
+    """Content of a file.
 
     Raises
     ------

@@ -17,7 +17,7 @@ def main(folder: str) -> None:
     """Do units until there are no more."""
     # Ctrl-C on a terminal reaches all processes; the coordinator decides what becomes of this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What an engine or a library prints must not be taken for an answer.
+    # Output of an engine or a library must not be taken for an answer.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         for line in sys.stdin:

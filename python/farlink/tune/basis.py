@@ -91,7 +91,7 @@ def basis(path: str | Path, *, round_trip_s: float | None = None, buffer_bdp: fl
 
 
 def _lookup(path: Path, rows: list[Row], asked: dict[str, float | None]) -> tuple[LookUp, tuple[str, ...]]:
-    """What to pick from on the path that is asked for, and what was outside the table."""
+    """Settings to choose from on the path that is asked for, and what was outside the table."""
     if all(row.path is None for row in rows):
         given = [name for name, value in asked.items() if value is not None]
         if given:

@@ -32,7 +32,7 @@ def report(table: Table) -> str:
 
 
 def _bandwidth(table: Table, share: float) -> str:
-    """What a share is in symbols per second, if the study has bandwidths."""
+    """A share in symbols per second, if the study has bandwidths."""
     if not table.study.get("bandwidths_hz"):
         return ""
     scale = scale_for("bandwidth_hz", [whole := table.modem["symbol_rates_hz"][0]])
@@ -40,14 +40,14 @@ def _bandwidth(table: Table, share: float) -> str:
 
 
 def _intervals(table: Table) -> str:
-    """What ± is, where goodput is simulated."""
+    """The meaning of ±, where goodput is simulated."""
     if not any(row.goodput_half_width_bps for row in table.rows):
         return ""
     return f"± is the half-width of the {percent(table.study['precision']['level'])} interval\n"
 
 
 def _impairment(table: Table) -> str:
-    """What impairs the link on top of the modem's noise; bit errors are those of noise."""
+    """The impairment on top of the modem's noise; bit errors are those of noise."""
     said = table.study.get("impairment")
     return (
         "" if said is None else f"impaired by {words(said)}; bit errors are those of noise alone; seed {table.study['seed']}\n"

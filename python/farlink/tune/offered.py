@@ -106,7 +106,7 @@ class Offered:
         return bool(np.any(self.wait_segments))
 
     def some(self, which: NDArray[np.bool_]) -> Offered:
-        """Those of the links."""
+        """Paths of the links."""
         wait = self.wait_segments[which] if isinstance(self.wait_segments, np.ndarray) else self.wait_segments
         rate, loss = self.rate_segments_per_s[which], self.loss[which]
         return replace(self, rate_segments_per_s=rate, loss=loss, wait_segments=wait)

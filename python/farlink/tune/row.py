@@ -121,7 +121,7 @@ class Row:
 
     @property
     def setting(self) -> tuple[object, ...]:
-        """What the modem is set to."""
+        """Setting of the modem."""
         return self.symbol_rate_hz, self.modulation, self.code, self.segment_bytes
 
     @property

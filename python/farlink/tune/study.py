@@ -146,7 +146,7 @@ class Study(Description):
     precision: Simulated = Simulated()
     impairment: dict[str, Any] | None = None
     seed: Seed = 1
-    # What relative names of files in the impairment refer to.
+    # Folder to which relative names of files in the impairment refer.
     _folder: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
@@ -213,7 +213,7 @@ class Study(Description):
 
     @cached_property
     def over(self) -> Impairment | None:
-        """What impairs the link, or None.
+        """Impairment of the link, or None.
 
         Raises
         ------

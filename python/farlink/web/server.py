@@ -93,7 +93,7 @@ def serve(app: Guard, listening: socket.socket) -> None:
         timeout_graceful_shutdown=_FAREWELL_S,
     )
     # Pages that were left are cycles of objects, for which Python looks once they are a quarter of all objects that there are.
-    # What was imported, and stays for good, is left out of that.
+    # Imported modules, which stay for good, are left out of that.
     gc.collect()
     gc.freeze()
     asyncio.run(QuietServer(config).until_signal(listening))

@@ -251,7 +251,7 @@ class TwoStateMarkov:
 
 
 DISTRIBUTIONS: dict[str, Distribution] = {one.name: one for one in (Exponential(), Weibull(), TwoStateMarkov())}
-"""What can be fitted, simplest first."""
+"""Distributions that can be fitted, simplest first."""
 
 
 @checked_arguments

@@ -28,7 +28,7 @@ PARAMETERS: dict[str, Parameter] = {
     "measured_length_m": Parameter(_NONE, "its length, where the file does not say", 1.0, 1e6),
     "measured_tilt_deg": Parameter(_NONE, "its polarisation, where the file does not say; else vertical", 0.0, 90.0),
 }
-"""What turns a measured attenuation into C/N0."""
+"""Conversion of a measured attenuation into C/N0."""
 
 
 def cn0_of_measured(measured: Measured, overrides: Mapping[str, object], *, gaps: str = "refuse", where: str = "") -> Trace:

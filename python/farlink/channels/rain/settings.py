@@ -25,7 +25,7 @@ LINK: dict[str, Parameter] = {
     ),
     "medium_temperature_k": _P(MEDIUM_TEMPERATURE_K, "mean radiating temperature of the rain", 200.0, 320.0),
 }
-"""What turns an attenuation into C/N0."""
+"""Conversion of an attenuation into C/N0."""
 
 PATH: dict[str, Parameter] = {
     "latitude_deg": _P(_NONE, "latitude of the station, north; needed", -90.0, 90.0),

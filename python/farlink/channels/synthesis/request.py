@@ -1,4 +1,4 @@
-"""What is asked of every generator of synthetic traces: how long, with which seed, in how many samples."""
+"""Request to a generator of synthetic traces: how long, with which seed, in how many samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the forms for AeroTP have in common."""
+"""Common parts of the forms for AeroTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a closed form says of one flow."""
+"""A closed form's answer for one flow."""
 
 from __future__ import annotations
 

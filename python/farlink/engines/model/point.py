@@ -19,7 +19,7 @@ OTHER_ENGINE = 'take the engine "packet"'
 
 
 def refused(path: str, what: str, remedy: str) -> ScenarioError:
-    """What no closed form covers, by the path of its key."""
+    """Settings that no closed form covers, by the path of their key."""
     return ScenarioError(f'{path}: the engine "model" {what}', f"{remedy}, or {OTHER_ENGINE}")
 
 

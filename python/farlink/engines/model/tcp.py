@@ -1,4 +1,4 @@
-"""What the forms for TCP have in common: the path as a connection sees it, and settings that no form covers."""
+"""Common parts of the forms for TCP: the path as a connection sees it, and settings that no form covers."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _refuse_queues(flow: Flow, point: Point) -> None:
 
 
 def _refuse_overflow(hop: Hop, at_once: int, longest: float) -> None:
-    # One is being sent; all others may wait.
+    # One datagram is being sent; all others may wait.
     if hop.holds_packets(longest) < at_once - 1:
         what = f"has no drops, and {at_once} datagrams that arrive together overflow the queue"
         raise refused(hop.queue_key, what, f"give {at_once - 1} packets of {longest:.0f} bytes or more")

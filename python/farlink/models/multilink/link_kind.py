@@ -33,7 +33,7 @@ _FEWEST_WAITING = 8
 
 
 class Features(NamedTuple):
-    """What a series of round trips shows.
+    """Findings in a series of round trips.
 
     Attributes
     ----------

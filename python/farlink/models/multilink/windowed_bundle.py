@@ -325,7 +325,7 @@ def _times(bundle: WindowedBundle, packet_bytes: ArrayLike) -> tuple[Floats, Flo
 
 
 def _besides_s(bundle: WindowedBundle) -> Floats:
-    """What a round trip has besides the time of the line for the packet."""
+    """The part of a round trip beside the line's time for the packet."""
     lines, delay = whole(1, lines=bundle.lines), at_least(0, delay_s=bundle.delay_s)
     ack, (_, deviation) = _times(bundle, bundle.ack_bytes)[0], _times(bundle, bundle.packet_bytes)
     window = at_least(1, window_packets=bundle.window_packets)

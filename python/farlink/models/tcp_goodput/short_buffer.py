@@ -1,4 +1,4 @@
-"""What a short queue leaves of a link's rate: the sawtooth of windows that only its overflow halves."""
+"""Share of a link's rate with a short queue: the sawtooth of windows that only its overflow halves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the retransmission timer of a connection is at least, by the round trip of its path."""
+"""Least retransmission timeout of a connection, by the round trip of its path."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _USED = {
 
 @dataclass(frozen=True)
 class View:
-    """What is known of a bundle at one time.
+    """State of a bundle at one time.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ def _flapping(_: View, line: Row) -> str:
 CAUSES: dict[str, Cause] = {
     one.name: one
     for one in (
-        # Those that say more come before those that they hide.
+        # Alerts that say more come before those that they hide.
         _cause("sim-locked", "critical", "{line}: SIM cannot be used", _sim, cleared_by=_modem_is_well),
         _cause("modem-failed", "warning", "{line}: modem has failed", _modem, cleared_by=_modem_is_well),
         # A modem that is reset is away for some seconds.

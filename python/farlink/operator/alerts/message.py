@@ -19,7 +19,7 @@ _KINDS = {"raised": "", "again": "still: ", "cleared": "cleared: "}
 
 @dataclass(frozen=True)
 class Message:
-    """What people are told.
+    """A message to people.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def text_of(messages: Sequence[Message]) -> tuple[str, str]:
 
 
 def type_of(messages: Sequence[Message]) -> str:
-    """What Apprise calls a message of this kind.
+    """Apprise's name for a message of this kind.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def type_of(messages: Sequence[Message]) -> str:
 
 
 def sms_of(messages: Sequence[Message]) -> str:
-    """What a short message says of these: times of day in UTC, and as many words as there is room for.
+    """Text of a short message: times of day in UTC, and as many words as there is room for.
 
     Examples
     --------

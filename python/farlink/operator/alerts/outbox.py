@@ -69,7 +69,7 @@ class Outbox:
             route.waiting.append(message)
 
     def take(self, name: str, now: float) -> list[Message]:
-        """What is to be sent by a route now; nothing while it is busy or pauses. `done` says what came of it."""
+        """Messages to send by a route now; none while it is busy or pauses. `done` reports their outcome."""
         route = self._routes[name]
         if route.sending or now < route.try_at:
             return []
@@ -78,7 +78,7 @@ class Outbox:
         return list(route.sending)
 
     def done(self, name: str, why: str, now: float) -> list[Message]:
-        """What came of sending: empty if it was sent, else why it was not. Returns what was sent."""
+        """Take the outcome of sending: empty if it was sent, else why it was not. Returns what was sent."""
         route = self._routes[name]
         sent, route.sending, route.why = route.sending, [], why
         if not why:
@@ -101,7 +101,7 @@ class Outbox:
         return found
 
     def messages(self, name: str) -> list[Message]:
-        """What waits for a route and is not being sent."""
+        """Messages that wait for a route and are not being sent."""
         return list(self._routes[name].waiting)
 
     def is_sending(self, name: str, key: str) -> bool:
@@ -128,7 +128,7 @@ class Outbox:
         return "; ".join(found)
 
     def dump(self) -> str:
-        """What waits, as text for `load`."""
+        """Waiting messages, as text for `load`."""
         found = {name: [asdict(message) for message in (*one.sending, *one.waiting)] for name, one in self._routes.items()}
         return json.dumps({name: messages for name, messages in found.items() if messages})
 

@@ -46,12 +46,12 @@ class Raised:
 
     @property
     def title(self) -> str:
-        """What people are told, in a few words."""
+        """The alert in a few words."""
         return title_of(self.alert, self.line)
 
     @property
     def words(self) -> str:
-        """What people are told, with the reason."""
+        """The alert with its reason."""
         return f"{self.title}: {self.cause}" if self.cause else self.title
 
 
@@ -64,7 +64,7 @@ class Change:
 
 
 def title_of(name: str, line: str | None) -> str:
-    """What people are told of an alert, in a few words.
+    """An alert in a few words.
 
     Examples
     --------
@@ -109,11 +109,11 @@ class Alerts:
 
     @property
     def raised(self) -> list[Raised]:
-        """Those that are raised, the oldest first."""
+        """Raised alerts, the oldest first."""
         return sorted(self._raised.values(), key=lambda one: one.since_unix_s)
 
     def status(self, unix_s: float) -> list[dict[str, Any]]:
-        """Those that are raised, for `farlink bundle status`."""
+        """Raised alerts, for `farlink bundle status`."""
         return [
             {
                 "alert": one.alert,
@@ -161,7 +161,7 @@ class Alerts:
             return self._may_raise(cause, key, line, view, now, unix_s)
         if not cause.cleared_by(view, line):
             raised.gone_at = None
-            # What is told again says what is so now.
+            # A repeated message has the present state.
             raised.cause = self._clean(cause.raised_by(view, line))[:_MOST_WORDS] or raised.cause
             if self._again_s > 0 and now - raised.told_at >= self._again_s:
                 raised.told_at = now

@@ -103,7 +103,7 @@ class Sender:
                     *(sys.executable, "-m", "farlink.operator.alerts.sender_child"),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
-                    # What services write there may have anything in it.
+                    # Output of services may have any content.
                     stderr=asyncio.subprocess.DEVNULL,
                     limit=_MOST_ANSWER_BYTES,
                     # Ctrl-C at a terminal is the operator's.

@@ -30,7 +30,7 @@ _TEXTS = (
 
 
 class _Heard(logging.Handler):
-    """What Apprise says in one thread."""
+    """Messages of Apprise in one thread."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)

@@ -1,4 +1,4 @@
-"""What modems say between a command and its result, or unasked: registration and signal, with the quirks of each modem."""
+"""Lines of modems between a command and its result, or unasked: registration and signal, with the quirks of each modem."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def signal_of(line: str, most: int) -> tuple[bool, int | None]:
 
 
 def pin_of(line: str) -> str | None:
-    """What a SIM waits for, of a line of ``+CPIN``: ``READY``, ``SIM PIN``, ``SIM PUK``; None of another line."""
+    """State of a SIM by a line of ``+CPIN``: ``READY``, ``SIM PIN``, ``SIM PUK``; None for another line."""
     found = _CPIN.fullmatch(line)
     return found[1].strip() if found else None
 

@@ -73,9 +73,9 @@ class _Command:
     limit_s: float
     pause_s: float = 0.0
     tries: int = 1
-    # What is written, if that is not the line.
+    # The text that is written, if it is not the line.
     raw: bytes | None = None
-    # What is written once the modem asks for it with ">".
+    # The text that is written once the modem asks for it with ">".
     prompted: bytes = b""
     lines: list[str] = field(default_factory=list)
 
@@ -258,7 +258,7 @@ class Dialogue:
         return self._dropped("DCD", now) if not is_up and self._state is State.ONLINE else []
 
     def poll_output(self) -> bytes:
-        """What is to be written to the modem."""
+        """Bytes to write to the modem."""
         written = bytes(self._output)
         self._output.clear()
         return written
@@ -279,7 +279,7 @@ class Dialogue:
             byte = data[at]
             at += 1
             if self._current is None or self._current.purpose != "pin":
-                # What comes back of a PIN may be damaged, so that it cannot be recognised and hidden.
+                # The echo of a PIN may be damaged, so that it cannot be recognised and hidden.
                 self._tail.add(bytes((byte,)))
             line = self._lines.take(byte)
             self._answer_prompt()
@@ -412,7 +412,7 @@ class Dialogue:
         return found
 
     def _finished(self, command: _Command, final: Final) -> list[ev.Event]:
-        """What a command's result means; the next command is sent after it."""
+        """Take a command's result; the next command is sent after it."""
         is_ok = final.words == "OK"
         match command.purpose:
             case "init":

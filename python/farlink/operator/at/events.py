@@ -1,4 +1,4 @@
-"""What a dialogue with a modem tells its owner."""
+"""Events of a dialogue with a modem, for its owner."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class SmsSent:
-    """What came of a short message: whether the network has it, and the modem's words."""
+    """Outcome of a short message: whether the network has it, and the modem's words."""
 
     is_sent: bool
     result: str

@@ -57,7 +57,7 @@ class Tail:
 
     @property
     def content(self) -> bytes:
-        """What is kept, 4096 bytes at most; secrets in it are stars."""
+        """The kept text, 4096 bytes at most; secrets in it are stars."""
         shown = bytes(self._bytes)
         for secret in self._secrets:
             shown = shown.replace(secret, b"*" * len(secret))

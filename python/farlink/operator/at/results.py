@@ -94,7 +94,7 @@ def final_of(line: str, *, takes_numbers: bool) -> Final | None:
 
 
 def shown(words: str, *, x_level: int, speed_bps: int) -> tuple[str, int]:
-    """What a modem sends for a result at a level of X: words and code.
+    """A modem's result at a level of X: words and code.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What carries PPP over a call, behind a seam: Linux' pppd, farlink's own, or a stand-in without kernel PPP and root."""
+"""Back ends that carry PPP over a call: Linux' pppd, farlink's own, or a stand-in without kernel PPP and root."""
 
 from __future__ import annotations
 

@@ -47,12 +47,12 @@ class Link(Protocol):
 
 
 class BackEnd(Protocol):
-    """What carries PPP over the lines of a bundle."""
+    """Back end: it carries PPP over the lines of a bundle."""
 
     name: str
 
     def missing(self) -> str | None:
-        """What this machine lacks for it, in words; None if nothing."""
+        """The needs that this machine lacks, in words; None if there are none."""
         ...
 
     def prepare(self) -> list[str]:

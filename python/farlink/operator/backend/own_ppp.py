@@ -208,7 +208,7 @@ class _OwnLink:
             self._tell(Up())
 
     def said(self, kind: str, words: str, *, has_network: bool) -> None:
-        """What the process says of its line."""
+        """The process' reports on its line."""
         match kind:
             case "up":
                 self._is_member = True
@@ -229,7 +229,7 @@ class _OwnLink:
 
 
 def needs_of_own_ppp() -> list[Need]:
-    """What this machine, or this user, lacks for it."""
+    """The needs that this machine, or this user, lacks."""
     found = [] if _DEVICE.exists() else [Need(f"this machine has no {_DEVICE}", "modprobe tun")]
     if not _may_change_network():
         remedy = "run it with sudo, or as a service with AmbientCapabilities=CAP_NET_ADMIN"

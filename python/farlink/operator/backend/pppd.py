@@ -29,7 +29,7 @@ _INTERFACES = Path("/sys/class/net")
 _SPARE_S = 3.0
 # From the message to the closing of the tty.
 _CLOSE_S = 0.5
-# What a link has carried is said behind its end, and soon; a link that ends is not kept secret for longer.
+# pppd says soon after the end of a link what it has carried; the end is not held back for longer.
 _LAST_WORDS_S = 0.5
 
 # Exit statuses (pppd(8)).
@@ -64,7 +64,7 @@ _BYTES = re.compile(r"Sent (\d+) bytes, received (\d+) bytes\.")
 
 
 def said_of(line: str) -> list[Said]:
-    """What a message of pppd means.
+    """The meaning of a message of pppd.
 
     Examples
     --------

@@ -102,6 +102,6 @@ class Process:
 
 
 def dies_with_us() -> list[str]:
-    """What goes before a command so that it ends with this process. Setuid programs escape it: `orphans` finds those."""
+    """Prefix of a command that makes it end with this process. Setuid programs escape it: `orphans` finds those."""
     setpriv = shutil.which("setpriv", path=f"{os.environ.get('PATH', '')}:/usr/bin:/bin")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []

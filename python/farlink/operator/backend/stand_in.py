@@ -94,7 +94,7 @@ class _StandInLink:
 
 
 def said_of(text: str) -> Said | None:
-    """What a line of the child means.
+    """The meaning of a line of the child.
 
     Examples
     --------

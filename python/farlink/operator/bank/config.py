@@ -1,4 +1,4 @@
-"""What a bank is: its modems, the line between them, how calls drop, and what happens when."""
+"""Configuration of a bank: its modems, the line between them, how calls drop, and scheduled events."""
 
 from __future__ import annotations
 

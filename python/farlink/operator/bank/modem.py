@@ -72,7 +72,7 @@ class Modem:
     phase: Phase = Phase.COMMAND
     cause: str = "0"
     is_ringing: bool = False
-    # What the exchange is to do: the number to dial, take the call, end it.
+    # Orders to the exchange: the number to dial, take the call, end it.
     dials: str | None = None
     answers: bool = False
     hangs_up: bool = False

@@ -59,7 +59,7 @@ class Pace:
         return self._under_way[0][0] if self._under_way else None
 
     def take(self, now: float) -> bytes:
-        """What has arrived."""
+        """Bytes that have arrived."""
         arrived = bytearray()
         while self._under_way and self._under_way[0][0] <= now + 1e-9:
             arrived += self._under_way.popleft()[1]

@@ -23,7 +23,7 @@ from farlink.operator.bank.modem import Modem
 # How often it is asked whether somebody has opened a terminal: Linux wakes nobody for it.
 _LOOK_S = 0.05
 _READ_BYTES = 4096
-# What a terminal that nobody reads may leave behind in the modem.
+# Bytes that a terminal without a reader may leave behind in the modem.
 _MOST_UNREAD_BYTES = 1 << 16
 # Linux' line discipline of a terminal, which termios of Python does not know.
 _TIOCGETD, _N_TTY = 0x5424, 0
@@ -110,7 +110,7 @@ class Port:
         poll.register(self._master, 0)
         is_open = not any(mask & select.POLLHUP for _, mask in poll.poll(0))
         if is_open != self.modem.has_dtr:
-            # What was typed before the end is still to be read; what a full call has no room for ends with it.
+            # Bytes that were written before the end are still to be read; those for which a full call has no room end with it.
             if not is_open:
                 self._read()
                 self._forget()

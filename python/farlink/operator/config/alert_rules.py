@@ -1,4 +1,4 @@
-"""What ``[alerts]`` needs on this machine, and what it may not be together with."""
+"""Rules for ``[alerts]``: what it needs on this machine, and what it excludes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from farlink.operator.alerts import SEVERITIES
 from farlink.operator.tables import Key, name_of, number, text
 
 STANDBY = "standby"
-"""What the stand-by line is called in messages, in the journal, and where its PIN stands."""
+"""Name of the stand-by line in messages, in the journal, and in the file with its PIN."""
 
 
 @dataclass(frozen=True)

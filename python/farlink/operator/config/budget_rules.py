@@ -1,4 +1,4 @@
-"""What budgets of a ``bundle.toml`` may not be together: limits that are never reached, and money without a price."""
+"""Rules for budgets of a ``bundle.toml``: no limits that are never reached, and no money without a price."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """What calls of a line may cost in a day and in a month, and what a minute that it has dialled costs; None for no limit."""
+    """Limits of a line's costs in a day and in a month, and the price of a minute that it has dialled; None for no limit."""
 
     airtime_s_per_day: float | None = None
     airtime_s_per_month: float | None = None
@@ -103,7 +103,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class BundleBudget:
-    """What calls of all lines together may cost; None for no limit."""
+    """Limits of the costs of all lines together; None for no limit."""
 
     airtime_s_per_day: float | None = None
     airtime_s_per_month: float | None = None
@@ -217,7 +217,7 @@ class Bundle:
 
     @property
     def ppp_lines(self) -> tuple[Line, ...]:
-        """Those whose packets the back end carries."""
+        """Lines whose packets the back end carries."""
         return tuple(line for line in self.lines if line.kind == "at")
 
 

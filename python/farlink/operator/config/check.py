@@ -38,7 +38,7 @@ from farlink.untrusted import printable, read_text, toml_tables
 
 @dataclass(frozen=True, order=True)
 class Mistake:
-    """What is wrong, where it stands (from 1), and what to do."""
+    """A fault, its line in the file (from 1), and the remedy."""
 
     line: int
     column: int

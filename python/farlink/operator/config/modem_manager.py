@@ -1,4 +1,4 @@
-"""What a line of kind ``modemmanager`` is told of its modem and of its network."""
+"""Settings of a line of kind ``modemmanager``: its modem and its network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What values of a ``bundle.toml`` may not be together, and what they need on this machine."""
+"""Rules for values of a ``bundle.toml`` together, and what they need on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from farlink.operator.config.kinds import Kind, Row
 from farlink.untrusted import printable
 
 LEAST_IPV6_BYTES = 1280
-"""What every link under IPv6 must carry in one piece (RFC 8200, section 5)."""
+"""Bytes that every link under IPv6 must carry in one piece (RFC 8200, section 5)."""
 
 
 def of_ppp(ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
@@ -55,7 +55,7 @@ def of_ppp(ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
 
 
 def of_back_end(back_end: str, user: str, ppp: Ppp, rows: Sequence[Mapping[str, Any]]) -> Iterator[Broken]:
-    """What farlink's own PPP has not: compression, and both ends of authentication in one bundle.
+    """Options that farlink's own PPP lacks: compression, and both ends of authentication in one bundle.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Secrets:
     apn_passwords: dict[str, str] = field(default_factory=dict, repr=False)
 
     def texts(self) -> tuple[str, ...]:
-        """What must stand in no log, export or journal."""
+        """Secrets, which must stand in no log, export or journal."""
         given = (self.password, *self.pins.values(), *self.alert_urls.values(), *self.apn_passwords.values())
         return tuple(text for text in given if text)
 

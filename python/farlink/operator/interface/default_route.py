@@ -40,7 +40,7 @@ def wanted(settings: InterfaceSettings, metric: int, index: int, there: Iterable
 
 
 def changes(wanted_routes: set[Route], there: Iterable[Route]) -> list[tuple[Route, bool]]:
-    """What is to come (True) and to go (False), in this order."""
+    """Routes to add (True) and to remove (False), in this order."""
     ours = {one for one in there if one.protocol == PROTOCOL}
     key = lambda one: one.metric  # noqa: E731
     return [(one, True) for one in sorted(wanted_routes - ours, key=key)] + [

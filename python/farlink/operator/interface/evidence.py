@@ -1,4 +1,4 @@
-"""What is known of both ways of a line: when something last got through, and how long it took. It has no clock."""
+"""Evidence on both directions of a line: when something last got through, and how long it took. It has no clock."""
 
 from __future__ import annotations
 

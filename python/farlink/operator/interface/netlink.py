@@ -34,7 +34,7 @@ _MAIN_TABLE, _UNICAST, _LINK_SCOPE = 254, 1, 253
 
 @dataclass(frozen=True)
 class Counters:
-    """What an interface has carried since it exists."""
+    """Bytes that an interface has carried since it exists."""
 
     packets_in: int
     packets_out: int

@@ -33,7 +33,7 @@ class Pace:
 
     @property
     def bytes_today(self) -> int:
-        """What probes and answers have cost since midnight UTC, or since the start."""
+        """Bytes of probes and answers since midnight UTC, or since the start."""
         return self._spent.get(self._day, 0)
 
     def spend(self, count: int, unix_s: float) -> None:

@@ -1,4 +1,4 @@
-"""What a line of kind ``interface`` is told, and what follows from it for times and bytes."""
+"""Settings of a line of kind ``interface``, and the times and bytes that follow from them."""
 
 from __future__ import annotations
 

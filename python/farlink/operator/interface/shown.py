@@ -1,4 +1,4 @@
-"""What is observed of an interface, in words."""
+"""State of an interface, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What netlink has said of the interfaces of this machine, without a socket."""
+"""Interfaces of this machine by messages of netlink, without a socket."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Table:
         self._to_ask, self._asked = deque(self._dumps), None
 
     def poll_output(self) -> bytes:
-        """What is to be sent now; nothing if that is empty."""
+        """The request to send now; empty if there is none."""
         if self._asked is not None or not self._to_ask:
             return b""
         self._asked = self._to_ask.popleft()

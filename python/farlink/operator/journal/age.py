@@ -31,7 +31,7 @@ def first_younger(database: sqlite3.Connection, keep_s: float, *, boot_id: str, 
     if last is None:
         return 0
     step = max(1, (last - lowest) // _SAMPLES)
-    # What has run since this start of the machine, and since later ones.
+    # Time that has passed since this start of the machine, and since later ones.
     of_boot_s = later_s = 0.0
     while last >= lowest:
         number, boot, at_s = database.execute(_BEFORE, (last,)).fetchone()

@@ -73,7 +73,7 @@ def xml_text(history: History) -> str:
 
 
 def read_xml(path: str | Path) -> History:
-    """What `write_xml` wrote, or a file with the elements of figure 7.4 only.
+    """Read what `write_xml` wrote, or a file with the elements of figure 7.4 only.
 
     Raises
     ------

@@ -72,7 +72,7 @@ def jsonl(history: History) -> Iterator[str]:
 
 
 def read_jsonl(path: str | Path) -> History:
-    """What `write_jsonl` wrote.
+    """Read what `write_jsonl` wrote.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def csv_text(history: History) -> str:
 
 
 def read_csv(path: str | Path) -> History:
-    """What `write_csv` wrote.
+    """Read what `write_csv` wrote.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def write_parquet(history: History, path: str | Path) -> None:
 
 
 def read_parquet(path: str | Path) -> History:
-    """What `write_parquet` wrote.
+    """Read what `write_parquet` wrote.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a journal holds: connections, their modems, and transitions of these."""
+"""Rows of a journal: connections, their modems, and transitions of these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATES = {
 """States of a line (figure 7.2 and those of a log of calls), and observations of it."""
 
 OBSERVATIONS = ("alive", "snr", "handover")
-"""Those of `STATES` that may be lost at a power cut: they come every few seconds, and change nothing."""
+"""States among `STATES` that may be lost at a power cut: they come every few seconds, and change nothing."""
 
 MOST_NONSENSE_BYTES = 4096
 """Of what a modem said, the last so many bytes are kept."""

@@ -1,4 +1,4 @@
-"""What is whole in a damaged journal: rows are read one by one, and those that cannot be read are left out."""
+"""Rescue of a damaged journal: rows are read one by one, and those that cannot be read are left out."""
 
 from __future__ import annotations
 

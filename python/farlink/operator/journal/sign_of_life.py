@@ -48,7 +48,7 @@ class Life:
 
 
 def life_of(text: str) -> Life | None:
-    """What `Life.text` gave; None if it is something else."""
+    """Read the text of `Life.text`; None if it is something else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ _READS = 20
 
 @dataclass(frozen=True)
 class Loss:
-    """What a damaged journal has lost.
+    """Losses of a damaged journal.
 
     Attributes
     ----------

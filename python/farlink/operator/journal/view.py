@@ -217,7 +217,7 @@ class View:
         return self._asked(lambda database: _given(database, "connection"))
 
     def _asked(self, question: Callable[[sqlite3.Connection], Answer]) -> Answer:
-        """What the journal's file answers; if it cannot be read as it is, a copy in memory of what is whole in it."""
+        """The journal's file; if it cannot be read as it is, a copy in memory of its whole rows."""
         check_there(self._path)
         with suppress(sqlite3.Error), live(self._path) as database:
             return question(database)

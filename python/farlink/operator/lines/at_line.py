@@ -130,7 +130,7 @@ class AtLine:
         )
 
     def observed(self) -> dict[str, Any]:
-        """What is known of port, modem and call."""
+        """State of port, modem and call."""
         modem = self._dialogue.state.value if self._is_open else "port closed"
         return {
             "port": self._config.port,
@@ -162,7 +162,7 @@ class AtLine:
         """The open port, once there is one."""
         begin = time.monotonic()
         while True:
-            # One that hangs is not opened a second time: each try takes a thread for as long.
+            # A port that hangs is not opened a second time: each try takes a thread for as long.
             told = asyncio.get_running_loop().call_later(_HANGS_S, self._port_gone, "its driver hangs")
             try:
                 port = await Port.open(self._config.port, self._profile.speed_bps, self._wake.set)

@@ -340,7 +340,7 @@ class InterfaceLine:
         for_s = f"{age_s:.1f} s" if age_s < float("inf") else f"{now_s - self._began_s:.1f} s"
         if evidence.inward_s is not None and now_s - evidence.inward_s < _STILL * self._pace.interval_s(time.time()):
             return f"outward way dead: {self._prober.asked} says that nothing has arrived for {for_s}"
-        # What arrived before the line broke is counted up to a second later.
+        # Bytes that arrived before the line broke are counted up to a second later.
         if self._arrived_s > (self._began_s if evidence.inward_s is None else evidence.inward_s) + 2 * _COUNT_S:
             return f"no answer from {self._prober.asked} for {for_s}, although frames arrive"
         return f"no answer from {self._prober.asked} for {for_s}, and nothing else arrives"
@@ -387,7 +387,7 @@ class InterfaceLine:
     # Reports.
 
     def _carried(self) -> tuple[int | None, int | None]:
-        """What the interface has carried since the line came up."""
+        """Bytes that the interface has carried since the line came up."""
         if self._first is None or self._counters is None:
             return None, None
         now, first = self._counters, self._first

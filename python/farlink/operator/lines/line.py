@@ -1,4 +1,4 @@
-"""What every kind of line has: the orders that it takes, and the reports that it gives."""
+"""Interface of every kind of line: the orders that it takes, and the reports that it gives."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Line(Protocol):
         ...
 
     def observed(self) -> dict[str, Any]:
-        """What is known of it now, for `farlink bundle status`."""
+        """Its present state, for `farlink bundle status`."""
         ...
 
     @property

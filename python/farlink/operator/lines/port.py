@@ -95,7 +95,7 @@ class Port:
                 self._transport.write(data)
 
     def take(self) -> bytes:
-        """What has come."""
+        """Bytes that have come."""
         taken = bytes(self._unread)
         self._unread.clear()
         return taken

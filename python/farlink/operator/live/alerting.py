@@ -29,7 +29,7 @@ Status = Mapping[str, Any]
 _IDLE_S = 60.0
 # Facts: what waits for URLs, and what the stand-by line has told and has to tell.
 _WAITING, _STANDBY = "messages that wait", "messages of the stand-by line"
-# What is being sent at the end may take so long: the next operator would send it again.
+# A message that is being sent at the end may take so long: the next operator would send it again.
 _LAST_S = 2.0
 
 
@@ -136,7 +136,7 @@ class Alerting:
         self._deliver(time.monotonic())
 
     def _keep(self) -> None:
-        """What waits is kept for the next start; a journal that cannot be written loses it with this process only."""
+        """Keep waiting messages for the next start; without a journal that can be written, they end with this process."""
         waiting = {_WAITING: self._outbox.dump(), _STANDBY: "" if self._standby is None else self._standby.dump()}
         for name, text in waiting.items():
             if text != self._kept[name] and self._recorder.keep(name, text):
@@ -219,7 +219,7 @@ def _restored(row: AlertRow) -> Raised:
 
 
 def _free_bytes(bundle: Bundle) -> float | None:
-    """What this user may still write to the disk of the journal, in bytes."""
+    """Bytes that this user may still write to the disk of the journal."""
     try:
         found = os.statvfs(bundle.journal.parent)
     except OSError:

@@ -59,7 +59,7 @@ class Injector:
 
     @property
     def lines(self) -> list[str]:
-        """Those that are dropped."""
+        """Lines that are dropped."""
         return list(self._streams)
 
     def up(self, line: str, now: float) -> None:

@@ -1,4 +1,4 @@
-"""What calls have cost, kept so that neither a killed operator nor a power cut forgets much of it.
+"""Costs of calls on the disk, so that neither a killed operator nor a power cut forgets much of them.
 
 The journal has it durably, once a minute and at each drop. A sign of life beside the journal has it every second: after a kill
 a second of airtime is missing at most, after a power cut a minute.
@@ -38,7 +38,7 @@ class KeptCosts:
         recorder.end_left_open(life)
 
     def histories(self) -> list[str]:
-        """What was kept, the newest first: the next one is worth a try if that is refused."""
+        """The kept costs, the newest first: if one is refused, the next is worth a try."""
         return [one.history for one in self._lives]
 
     def sign(self, history: str) -> None:

@@ -41,7 +41,7 @@ _FORGET_S = 86_400.0
 _SIGNAL_RECORDED_S = 60.0
 _DRAIN_S = 15.0
 _RESTART_S = 5.0
-# What waits for a disk that was full is written for so long at the end.
+# Rows that wait for a full disk are tried for so long at the end.
 _LAST_S = 10.0
 # Until whoever asked for the end has the answer.
 _ANSWER_S = 0.05
@@ -52,7 +52,7 @@ Tell = Callable[[str], None]
 
 
 def dialler_config(bundle: Bundle, known: dict[str, Traits]) -> str:
-    """What the dialler is told of a bundle, as JSON."""
+    """The dialler's configuration of a bundle, as JSON."""
     limits = asdict(bundle.limits)
     limits["dial_s"] = max(traits.dial_limit_s for traits in known.values())
     limits["link_s"] = max(traits.link_limit_s for traits in known.values())
@@ -241,7 +241,7 @@ class Operator:
         while time.monotonic() < until and not all(line.is_idle for line in self._lines.values()):
             await asyncio.sleep(0.02)
 
-    # What lines report, and what the dialler says.
+    # Reports of lines, and orders of the dialler.
 
     def _reported(self, report: Report) -> None:
         traits = self._traits[report.line]
@@ -406,7 +406,7 @@ class Operator:
         return {"lines": names}
 
     def status(self) -> dict[str, Any]:
-        """What `farlink bundle status` shows."""
+        """State for `farlink bundle status`."""
         now = time.monotonic()
         lines = []
         for one in self._dialler.status(now):

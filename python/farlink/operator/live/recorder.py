@@ -1,4 +1,4 @@
-"""What the operator writes into its journal, and that a full disk does not stop it."""
+"""Rows of the operator for its journal. A full disk does not stop it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def boot_id() -> str:
 
 @dataclass
 class _Line:
-    """What is known of a line for its next transition."""
+    """State of a line for its next transition."""
 
     state: str = ""
     attempt: int | None = None
@@ -177,7 +177,7 @@ class Recorder:
         self._do(lambda: self._number(begun))
 
     def primary(self, name: str | None) -> None:
-        """Another line is the primary one: it gets index 1, and the former one its place."""
+        """Make another line the primary one: it gets index 1, and the former one its place."""
         connection = self._connection
         if name is None or connection is None or connection.indices.get(name) == 1:
             return

@@ -124,7 +124,7 @@ class StandbyLine:
         if message.kind != "cleared":
             return is_due and message.severity == "critical"
         at = self._told.get(message.key)
-        # What other ways can tell costs none.
+        # Messages that other ways can carry cost no call.
         return at is not None and now - at >= (self._rules.after_s if others.routes else 0.0)
 
     def _send_what_waits(self, now: float) -> None:
@@ -182,7 +182,7 @@ class StandbyLine:
             self.why = error.message
         except Exception as error:  # of this program; it is shown, and tried again
             self.why = f"internal error: {error!r}"
-        # What could not be delivered over a call that was up costs another one: it pauses, too.
+        # A message that could not be delivered over a call that was up costs another call: it pauses, too.
         is_done = not self.why and not any(others.waiting(name) for name in others.routes)
         self._call_failures = 0 if is_done else self._call_failures + 1
         pause_s = 0.0 if is_done else min(_FIRST_PAUSE_S * 2.0 ** min(self._call_failures, 20), 3600.0)
@@ -221,7 +221,7 @@ class StandbyLine:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def dump(self) -> str:
-        """What waits, what was told and when the line was used, as text for `load`."""
+        """Waiting messages, delivered ones and times of use, as text for `load`."""
         used_unix_s = [unix_s for _, unix_s in self._used_at]
         return json.dumps({"waiting": self.outbox.dump(), "told": sorted(self._told), "used_unix_s": used_unix_s})
 
@@ -242,7 +242,7 @@ class StandbyLine:
         self._told = {key: now if key in over else None for key in told}
 
     def status(self) -> dict[str, object]:
-        """What is known of it, for `farlink bundle status`."""
+        """Its state, for `farlink bundle status`."""
         return {
             "way": self._rules.way,
             "is_busy": self.is_busy,

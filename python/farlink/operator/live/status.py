@@ -60,7 +60,7 @@ def duration(seconds: float | None) -> str:
 
 
 def title(status: Mapping[str, Any]) -> str:
-    """What stands over the table."""
+    """Lines above the table."""
     text = f"Bundle {status['bundle']}: {status['up']} of {status['use']} lines up, running {duration(status['running_s'])}"
     if status["injected_per_s"] is not None:
         lines = len(status["injected_lines"])
@@ -71,7 +71,7 @@ def title(status: Mapping[str, Any]) -> str:
 
 
 def costs(status: Mapping[str, Any]) -> str:
-    """What calls of all lines have cost, of what they may; empty where nothing is limited for all of them.
+    """Costs of all lines beside their limits; empty where nothing is limited for all of them.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def costs(status: Mapping[str, Any]) -> str:
 
 
 def details(status: Mapping[str, Any]) -> list[str]:
-    """What was observed of lines of which there is more to say than fits into the table."""
+    """Remarks on lines that do not fit into the table."""
     return [f"{one['line']}: {printable(one['details'], 400)}" for one in status["lines"] if one.get("details")]
 
 

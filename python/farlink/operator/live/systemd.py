@@ -1,4 +1,4 @@
-"""What systemd is told: ready, alive, stopping (sd_notify(3)), by a datagram to the socket that it names."""
+"""Reports to systemd: ready, alive, stopping (sd_notify(3)), by a datagram to the socket that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator tells, written by a thread: a stopped terminal, a pipe that nobody reads and a full disk stop no line."""
+"""Output of the operator, written by a thread: a stopped terminal, a pipe without a reader and a full disk stop no line."""
 
 from __future__ import annotations
 

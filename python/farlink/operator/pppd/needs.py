@@ -1,4 +1,4 @@
-"""What this machine, and the user who asks, lack for pppd, and what to do about it.
+"""Needs of pppd that this machine, or the user, lacks, with remedies.
 
 Root needs pppd and a kernel with PPP. Without root the right to make an interface (CAP_NET_ADMIN) is that of pppd's own setuid
 bit, which the group `dip` may use (Debian). Such a pppd takes options like `noauth` only from files that root wrote:
@@ -38,7 +38,7 @@ def program_of(name: str | None = None) -> str:
 
 
 def needs_of(bundle: Bundle, compiler: Pppd, *, program: str | None = None, device: Path = Path("/dev/ppp")) -> list[Need]:
-    """What is missing for the links of a bundle.
+    """Missing needs of the links of a bundle.
 
     Parameters
     ----------

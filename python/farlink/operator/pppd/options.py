@@ -26,7 +26,7 @@ _LONGEST_SECRETS_BYTES = 1 << 20
 
 
 def file_stem(bundle: str, line: str) -> str:
-    """What names of files and links of a line begin with. Neither name has an ``@``, and both may have dashes.
+    """Prefix of the names of files and links of a line. Neither name has an ``@``, and both may have dashes.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def file_stem(bundle: str, line: str) -> str:
 
 
 class BackEnd(Protocol):
-    """What carries PPP over the lines of a bundle."""
+    """Back end that carries PPP over the lines of a bundle."""
 
     def files(self, bundle: Bundle) -> dict[str, str]:
         """Name -> contents of the files that it needs, without secrets."""
@@ -107,7 +107,7 @@ class Pppd:
         return written + self._write_secrets(bundle, secrets)
 
     def peer(self, bundle: Bundle, line: Line) -> str:
-        """What ``pppd call`` gets for a line."""
+        """Options of ``pppd call`` for a line."""
         return f"farlink-{file_stem(bundle.name, line.name)}"
 
     def differing(self, bundle: Bundle) -> list[str]:

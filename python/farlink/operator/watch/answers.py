@@ -1,4 +1,4 @@
-"""What the API answers, as its description says."""
+"""Answers of the API, as its description says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from farlink.operator.journal.rows import Connection, Transition
 
 
 class Problem(BaseModel):
-    """What is wrong, and how to mend it."""
+    """A fault, and its remedy."""
 
     error: str
     remedy: str
@@ -130,7 +130,7 @@ class ConnectionsAnswer(BaseModel):
 
 
 class OrderAnswer(BaseModel):
-    """What an order has done."""
+    """Outcome of an order."""
 
     model_config = ConfigDict(extra="allow")
 

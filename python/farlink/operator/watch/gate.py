@@ -1,4 +1,4 @@
-"""What a request must fulfil before the API sees it: a host and origin that are meant, a known token, a small body."""
+"""Conditions on a request before the API sees it: the right host and origin, a known token, a small body."""
 
 from __future__ import annotations
 

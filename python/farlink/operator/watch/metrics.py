@@ -129,7 +129,7 @@ class _Families:
         return iter(self._by_name.values())
 
     def _add(self, kind: Callable[..., Any], name: str, text: str, labels: Mapping[str, str], value: object) -> None:
-        # What is not known is no sample: 0 would be a lie.
+        # An unknown value gives no sample: 0 would be wrong.
         if not isinstance(value, int | float) or not math.isfinite(value):
             return
         if name not in self._by_name:
@@ -186,7 +186,7 @@ def _of_bundle(families: _Families, source: Source, status: Mapping[str, Any]) -
 def _costs(
     families: _Families, begin: str, whose: str, labels: dict[str, str], used: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> None:
-    """What calls have cost, what they may, and the quotient of both."""
+    """Costs of calls, their limits, and the quotients of both."""
     for period, key in PERIODS.items():
         of_period = {**labels, "period": period}
         for what, unit, words in (("airtime", "_seconds", "Airtime"), ("money", "", "Costs")):

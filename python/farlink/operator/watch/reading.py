@@ -1,4 +1,4 @@
-"""What the API tells: what bundles do and did. Nothing here changes anything."""
+"""Reading half of the API: what bundles do and did. Nothing here changes anything."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def needs_token() -> HTTPException:
 
 
 def served_of(request: Request) -> Served:
-    """What the application serves."""
+    """The source of the application's answers."""
     found: Served = request.app.state.served
     return found
 

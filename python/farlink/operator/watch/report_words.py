@@ -31,7 +31,7 @@ def heading(report: Mapping[str, Any]) -> str:
 
 
 def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is said first of the whole, as names and values."""
+    """Summary of the whole, as names and values."""
     end = report["end"] or ("it lasts" if not report["is_over"] else "unknown")
     left_out = report["transitions_left_out"]
     return [

@@ -100,7 +100,7 @@ def serve(sources: Sequence[Source], policy: Policy, listener: socket.socket, te
 
 
 class _Told(logging.Handler):
-    """What uvicorn warns of, without tracebacks: their values may hold what a client has sent."""
+    """Warnings of uvicorn, without tracebacks: their values may hold what a client has sent."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)

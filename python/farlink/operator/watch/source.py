@@ -45,7 +45,7 @@ class Source:
         self._answer: dict[str, Any] | UnreachableError = {}
 
     def status(self) -> dict[str, Any]:
-        """What the operator says of itself, at most a second old.
+        """State of the operator, at most a second old.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Source:
             return self._answer
 
     def lines(self) -> dict[str, dict[str, Any]]:
-        """What the operator says of each line, at most a second old.
+        """State of each line by the operator, at most a second old.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Source:
             If there is no such connection, or no journal.
         """
         connection, transitions, left_out = self.journal.connection(number)
-        # What happened after the transitions that are taken is not known, nor how long it has lasted.
+        # Events after the transitions that are taken are not known, nor how long the latest state has lasted.
         lasts_s = None if left_out else self.lasts_s(connection, transitions)
         return report_of(connection, transitions, bundle=self.bundle.name, lasts_s=lasts_s, left_out=left_out)
 

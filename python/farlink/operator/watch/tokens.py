@@ -39,7 +39,7 @@ _LAST_S = 253_402_300_799
 
 @dataclass(frozen=True)
 class Token:
-    """What is kept of a token.
+    """A token as it is kept.
 
     Attributes
     ----------

@@ -92,7 +92,7 @@ def stp_curves(bench: Workbench, bers: tuple[float, ...] = STP_BERS) -> Curves:
 
 
 def _fourteen_percent(bench: Workbench) -> list[Check]:
-    """What STP reaches at BER 1e-4, and which setting comes near the printed 14 %."""
+    """Goodput of STP at BER 1e-4, and the setting that comes near the printed 14 %."""
     free = _at_the_printed_ber(
         bench,
         "figure-5-settings",

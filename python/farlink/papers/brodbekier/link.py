@@ -73,7 +73,7 @@ def stp(version: str = "stp", poll_interval_s: float = POLL_INTERVAL_S) -> dict[
 
 
 def throughput(result: Result, x_path: str, where: dict[str, Any]) -> Curve:
-    """What arrives in order with its headers, as a share of the link's rate, against a key of the grid."""
+    """Arrivals in order with their headers, as a share of the link's rate, against a key of the grid."""
     return scaled(curve(result, x_path, where), PACKET_BYTES / (PACKET_BYTES - HEADER_BYTES))
 
 

@@ -1,4 +1,4 @@
-"""What STP's packet formats would change in figure 5, if they were SSCOP's."""
+"""Figure 5 with SSCOP's packet formats in place of STP's."""
 
 from __future__ import annotations
 

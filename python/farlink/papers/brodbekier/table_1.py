@@ -52,7 +52,7 @@ ROWS = (
     Row("4335,5723", "1/2", 12, "16.1"),
 )
 
-# What ends a burst: name of the rule -> right bits for a constraint length.
+# Ends of a burst: name of the rule -> right bits for a constraint length.
 GAPS: dict[str, Callable[[int], int]] = {
     "2": lambda _: 2,
     "3": lambda _: 3,
@@ -65,17 +65,17 @@ DECISIONS = ("hard", "soft")
 
 # Wrong bits in a trace: more than a thousand bursts.
 _WRONG_BITS = 6_000
-# What may be decoded for that: bits times states of the decoder. For K = 12 at 1e-4, half of the wrong bits.
+# Most work of decoding for that: bits times states of the decoder. For K = 12 at 1e-4, half of the wrong bits.
 _MOST_WORK = 6e10
 # Above this, the Eb/N0 is looked for with the fast decoder, whose bit error rate differs by some tens of percent.
 _LONGEST_SEARCHED = 9
-# What is left open besides, and how long the paper's traces were, shows in lengths that nobody can compute twice.
+# The rest that the paper leaves open, and the length of its traces, show in lengths that cannot be computed twice.
 _TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a burst length depends on."""
+    """Parameters of a burst length."""
 
     decision: str
     ber: float

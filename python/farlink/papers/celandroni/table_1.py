@@ -11,7 +11,7 @@ from farlink.papers.item import Drawing, Workbench
 
 FLOWS = 5
 RATE_SEGMENTS_PER_S = 455.0
-# What makes all eight cells agree: 0.50632 to 0.50636 s do.
+# With it all eight cells agree: 0.50632 to 0.50636 s do.
 RTT_S = 0.50634
 # Timeout in s, loss, and the cell.
 RELATION_1 = (

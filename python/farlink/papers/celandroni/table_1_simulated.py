@@ -102,7 +102,7 @@ def _packets(bench: Workbench) -> Iterator[Check]:
         yield from _connections("ns-2", loss, connections, ours, "packet")
 
 
-# What parts the connections at the highest loss.
+# The cause that separates the connections at the highest loss.
 _CAUSES = {
     "TGEP": "several losses fall into one round trip, of which TGEP's rules are not printed",
     "ns-2": _WHOLE_SEGMENTS,

@@ -55,7 +55,7 @@ RULES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Gains:
-    """What following the error rate brings over the best fixed length, in one case.
+    """Gain of following the error rate over the best fixed length, in one case.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ _SIZES = (500, 1000, 1500)
 
 
 def blocks(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list[Check], list[Drawing]]:
-    """What the number of blocks does over 2500 km and over 400 m."""
+    """Effect of the number of blocks over 2500 km and over 400 m."""
     duration_s = max(1.0, bench.share(_SECONDS))
     far = {
         kind: columns(

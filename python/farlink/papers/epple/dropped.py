@@ -1,4 +1,4 @@
-"""What each assumption of equations (8) to (10) costs when it is dropped, one at a time."""
+"""Cost of each assumption of equations (8) to (10), dropped one at a time."""
 
 from __future__ import annotations
 

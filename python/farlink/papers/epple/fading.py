@@ -41,7 +41,7 @@ _TRACES = 5
 
 @dataclass(frozen=True)
 class Fading:
-    """What the light of a link does.
+    """Light of a link over time.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def _altitude_m(setting: Setting) -> float:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a transport achieved, a value for each trace.
+    """Results of a transport, a value for each trace.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ def over_fading(
         one.goodput.append(goodput)
         one.loss.append(loss)
         one.timeouts.append(timeouts)
-        # What arrives damaged is not answered, unlike in the engine, which answers it if its header is intact.
+        # Damaged frames are not answered, unlike in the engine, which answers them if their header is intact.
         protocol = "sr" if table["mode"] == "selective-repeat" else "tcp"
         packet_bytes = table["segment_bytes"] + HEADER_BYTES[protocol] + (10 if table.get("timestamps") else 0)
         packets = sent / packet_bytes * (1 - loss)

@@ -1,4 +1,4 @@
-"""What the paper concludes from table 1, over synthetic fading, at both scalings."""
+"""The paper's conclusions from table 1, over synthetic fading, at both scalings."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def goodput(setting: Setting, protocol: str, place: str, ber: float, length: flo
 
 
 def _rtt_s(setting: Setting, place: str) -> float:
-    # Another distance than the paper's is meant in place of the text's, too.
+    # A distance other than the paper's also replaces that of the text.
     scale = setting.distances_m[place] / PAPER_SETTING.distances_m[place]
     return float(arq.round_trip_s(scale * _TEXT_DISTANCES_M[place], speed_mps=setting.speed_mps))
 

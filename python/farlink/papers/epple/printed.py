@@ -1,4 +1,4 @@
-"""What table 1 prints, and nothing else: the only numbers of this package that are not computed."""
+"""Printed numbers of table 1, and nothing else: the only numbers of this package that are not computed."""
 
 from __future__ import annotations
 

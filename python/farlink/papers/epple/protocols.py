@@ -38,7 +38,7 @@ SETTING = (
     "the others is a queue that holds a round trip, at least 100 packets, and marks from the middle on. Timers: go-back-N "
     f"{TCP_TIMER.words}, the rest of ARQ {SR_TIMER.words}, TCP and SCPS-TP RFC 6298 without its minimum of 1 s."
 )
-"""What the paper does not say about them."""
+"""Settings that the paper does not give."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the abstract promises: UDP, TCP, ARQ and SCPS-TP over the four channels, and what sections 3.1 to 3.3 say about them."""
+"""The abstract's comparison: UDP, TCP, ARQ and SCPS-TP over the four channels, and the claims of sections 3.1 to 3.3."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VERY_INEFFICIENT, _QUITE_INEFFICIENT = 0.5, 0.55
 
 @dataclass(frozen=True)
 class Achieved:
-    """What a protocol achieved, a value for each trace.
+    """Results of a protocol, a value for each trace.
 
     Attributes
     ----------

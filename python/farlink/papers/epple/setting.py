@@ -17,7 +17,7 @@ PROTOCOLS = {"tcp": "TCP", "sr": "selective repeat"}
 
 @dataclass(frozen=True)
 class Setting:
-    """What the paper's links have in common.
+    """Common properties of the paper's links.
 
     Attributes
     ----------

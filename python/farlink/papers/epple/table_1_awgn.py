@@ -98,7 +98,7 @@ def table_1_awgn(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[li
 def nearest(bench: Workbench, setting: Setting, place: str, protocol: str) -> tuple[Column, dict[str, float]]:
     """The column with the timer that comes nearest to what is printed, and how far off each timer is."""
     effort, printed = _EFFORT[place, protocol], rows(f"AWGN {place}")
-    # What go-back-N sends in vain need not be simulated to find a timer.
+    # The frames that go-back-N sends in vain need not be simulated to find a timer.
     keys: dict[str, Any] = {"window_round_trips": 1.2} if protocol == "tcp" else {}
     tried = columns(
         bench,
@@ -231,7 +231,7 @@ _COPIED = (
 
 
 def _waits(setting: Setting, printed: Sequence[Row]) -> str:
-    """What the printed goodput says a loss costs, in round trips."""
+    """Cost of a loss by the printed goodput, in round trips."""
     waits = []
     for row in printed:
         payload = setting.payloads_bytes[row.payload_bytes]

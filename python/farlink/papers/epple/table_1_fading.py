@@ -24,7 +24,7 @@ from farlink.papers.item import Drawing, Workbench
 from farlink.plot.printed import Measured, beside_printed
 
 TIMERS = {"tcp": TCP_TIMER, "sr": SR_TIMER}
-# What a stand-in may be off by.
+# Largest deviation of a stand-in.
 _TOLERANCE = {"goodput": 0.1, "back channel": 0.05}
 _TRACES = 5
 _SECONDS = 8.0
@@ -139,7 +139,7 @@ def fading_cells(
 
 
 def _bound(setting: Setting, found: Mapping[str, list[float]]) -> Iterator[Check]:
-    """What the printed loss says about the long-term bit error rate, whatever the channel."""
+    """Long-term bit error rate by the printed loss, whatever the channel."""
     for place in PLACES:
         least = max(
             printed_loss(place, row.payload_bytes) / (8 * (row.payload_bytes + HEADER_BYTES["tcp"])) for row in rows(place)
@@ -185,7 +185,7 @@ def _checks(
 
 
 def _chosen(item: str, protocol: str, quantity: str) -> str:
-    """What was chosen on the numbers of a column; empty if nothing was."""
+    """Choices that were made on the numbers of a column; empty if there were none."""
     if quantity == "back channel":
         return "the length of an acknowledgement was chosen on table 1" + (
             ", and the fading was scaled by its back channel at 1000 bytes" if item == "table-1-scaled" else ""

@@ -85,4 +85,4 @@ FADING_TIMERS = (beta(4.75), beta(2.0, None), beta(4.75, None))
 
 TCP_TIMER = beta(4.75)
 SR_TIMER = beta(1.3)
-"""Those that come nearest over independent errors; everything else is simulated with them."""
+"""Timers that come nearest over independent errors; everything else is simulated with them."""

@@ -22,7 +22,7 @@ def name_of(repair: int) -> str:
 
 
 def erasure_curves(bench: Workbench, bers: tuple[float, ...] = (0.0, 2e-5, 5e-5, WORST_BER)) -> Curves:
-    """What 96 words in each packet deliver with repair packets for every 32."""
+    """Delivery with 96 words in each packet and repair packets for every 32."""
     transports = {name_of(repair): quasi_reliable(WORDS, repair=repair) for repair in REPAIRS}
     result = bench.run(ITEM, scenario("erasure codes across packets", transports, bers=bers))
     return measured(result, transports, DELIVERED, DELAY, OVERHEAD)

@@ -24,7 +24,7 @@ from farlink.papers.pathapati.round_trips import (
 
 ITEM = "few-round-trips"
 ADAPTIVE, CODED = "adaptive-length", "coded"
-# What is aimed at for 1 MB, coded.
+# The aim for 1 MB, coded.
 _CODED_ROUNDS = 4.0
 _CODED_BYTES = 1.25
 # Of the bound for long files.

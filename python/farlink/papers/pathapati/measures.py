@@ -1,4 +1,4 @@
-"""What the paper's figures show, out of results."""
+"""Quantities of the paper's figures, from results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ns-3's TCP and UDP do on this paper's path: figures measured once and kept in `ns3.json`, so that nobody needs ns-3.
+"""ns-3's TCP and UDP on this paper's path: figures measured once and kept in `ns3.json`, so that ns-3 is not needed.
 
 `tests/peers/telemetry.py` measures them anew and says how.
 """
@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Progress:
-    """What had happened, on average, when a run had been ended sooner.
+    """Means of runs that are ended sooner.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Stock:
-    """What becomes of ns-3's NewReno with ns-3's own timers, retries, buffers and queues.
+    """ns-3's NewReno with ns-3's own timers, retries, buffers and queues.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def ns3_cells() -> tuple[Peer, ...]:
 
 @cache
 def ns3_stock() -> tuple[Stock, ...]:
-    """What was measured with ns-3's own timers and retries."""
+    """Measurements with ns-3's own timers and retries."""
     return tuple(
         Stock(
             segment_bytes=entry["segment_bytes"],

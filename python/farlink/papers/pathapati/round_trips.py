@@ -31,7 +31,7 @@ from farlink.plot.bars import Bar, bars
 ITEM = "round-trips"
 # As the worst packet decides, a mean of 20 runs is known within 7 %.
 _RUNS = 100
-# What is aimed at for 1 MB.
+# The aim for 1 MB.
 _SINGLE, _SINGLE_WITHIN = 20.0, 2.0
 FEW = 8.0
 COPIES = (1, 2, 3, 4)
@@ -144,7 +144,7 @@ def _ideal(file_bytes: int, copies: int, transfer: Transfer) -> Check:
 
 
 def _aims(found: Mapping[str, Transfer]) -> list[Check]:
-    """What is aimed at for 1 MB."""
+    """The aim for 1 MB."""
     packets = packets_of(FILE_BYTES)
     single, four = (float(rounds_of_the_worst(LOSS, packets=packets, copies=copies)) for copies in (1, max(COPIES)))
     size = _size(FILE_BYTES)

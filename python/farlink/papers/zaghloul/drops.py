@@ -1,4 +1,4 @@
-"""What a drop costs, packet by packet, and what eq. (36) and the engine do not have in common."""
+"""Cost of a drop, packet by packet, and the differences between eq. (36) and the engine."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _single(bench: Workbench, words: str, settings: Mapping[str, Any], *, notice
 
 
 def _of_model(goodput: Mapping[str, Estimate]) -> list[Check]:
-    """What eq. (36) allows without drops, beside lines of 2400 bit/s."""
+    """Goodput by eq. (36) without drops, beside lines of 2400 bit/s."""
     segments = GREENLAND.window_bytes / GREENLAND.segment_bytes
     rate = call_drops.throughput(
         0.0,

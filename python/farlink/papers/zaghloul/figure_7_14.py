@@ -20,7 +20,7 @@ _DURATION_S, _HOUR_S = 43_200.0, 3600.0
 _ALL, _NONE = "0.87", "0.03"
 # "Average time between call drops = 3 hrs", of all modems at once.
 _OUTAGE_INTERVAL_S = 3 * _HOUR_S
-# What seven Seagliders needed on average, `docs/validation/call-drops.md`.
+# Mean of seven Seagliders, `docs/validation/call-drops.md`.
 _MEASURED_REDIAL_S = 256.0
 # Redial of the primary that makes 3 % of a drop in 50 minutes.
 _OUTAGE_S = 93.0

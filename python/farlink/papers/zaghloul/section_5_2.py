@@ -15,7 +15,7 @@ _WINDOW = int(WINDOW_BYTES / PACKET_BYTES)
 _SEGMENT_S = PACKET_BYTES * 8 / (_LINKS * LINK_BPS)
 # The transfer has its full window by then.
 _DROP_S = 300.0
-# What the deployed system needs to notice a drop, in s.
+# Time in which the deployed system notices a drop, in s.
 _DEPLOYED_S = 30.0
 
 

@@ -81,7 +81,7 @@ def simulated(result: Result) -> tuple[dict[Point, Estimate], dict[Point, Estima
 
 
 def round_trips_s(segments: Sequence[int]) -> dict[str, Floats]:
-    """What a closed form may be given for the round trip: without a queue, with the whole window in it, its mean."""
+    """Round trips for a closed form: without a queue, with the whole window in it, and the mean."""
     count = np.asarray(segments)
     return {
         "empty": np.full(count.shape, RTT_S),

@@ -130,7 +130,7 @@ class Path:
 
     @property
     def words(self) -> str:
-        """What it is, in words."""
+        """Its description in words."""
         limit = "no window limit" if self.window_segments is None else f"a window of {self.window_segments}"
         return f"{self.losses} losses, b = {self.segments_per_ack}, {limit}"
 

@@ -32,7 +32,7 @@ class Residue:
 
 @dataclass(frozen=True)
 class ModemKeys:
-    """What a family of codes depends on.
+    """Context of a family of codes.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Code:
     inner: Inner
     outer: Outer | None = None
 
-    # What the modem loses against theory comes on top, and the errors are computed at any Es/N0.
+    # The modem's loss against theory comes on top, and the errors are computed at any Es/N0.
     has_losses = False
     known_to_esn0_db = math.inf
 

@@ -1,4 +1,4 @@
-"""What was measured of a modem: its bit error rate at some values of C/N0, for each rate that it can be set to."""
+"""Measurements of a modem: its bit error rate at some values of C/N0, for each rate that it can be set to."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class MeasuredCode:
     loss: tuple[float, ...]
     loss_bytes: int
 
-    # What the modem loses against theory was measured, too.
+    # The modem's loss against theory was measured, too.
     has_losses = True
     segments = 1
 

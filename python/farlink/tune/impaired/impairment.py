@@ -25,7 +25,7 @@ _LINK_BPS = 1e6
 
 @dataclass(frozen=True)
 class Impairment:
-    """What impairs the link.
+    """Impairment of a link.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What an impairment leaves of the segments of a setting: a channel for the packet engine.
+"""Effect of an impairment on the segments of a setting: a channel for the packet engine.
 
 - Bits: a Gilbert-Elliott chain over bits of the channel is played through the decoders, with the modem's noise in between, and
   the pattern of lost segments is replayed.
@@ -39,7 +39,7 @@ _CHAIN, _NOISE, _CODE = 1, 2, 3
 
 @dataclass(frozen=True)
 class Played:
-    """What is left of an impairment behind the decoders.
+    """The rest of an impairment behind the decoders.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a Viterbi decoder leaves of wrong bits that come in clusters: hard decisions, without an interleaver.
+"""Errors behind a Viterbi decoder if wrong bits come in clusters: hard decisions, without an interleaver.
 
 The code is linear, so that zeros are sent, and only windows around clusters of wrong bits are decoded.
 """

@@ -1,1 +1,1 @@
-"""What the dashboard shows, and what it does: bundles, journals, files and programs. Nothing here knows of NiceGUI."""
+"""Data and actions of the dashboard: bundles, journals, files and programs. Nothing here knows of NiceGUI."""

@@ -40,7 +40,7 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class View:
-    """What is known of a bundle at a time.
+    """State of a bundle at a time.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Watched:
         self._calls: tuple[float, Calls] | None = None
 
     def view(self) -> View:
-        """What is known now, or was a second ago."""
+        """The present state, at most a second old."""
         # While somebody else asks an operator that hangs, pages get what was known before.
         if not self._lock.acquire(blocking=self._view is None):
             return self._view  # type: ignore[return-value]
@@ -139,7 +139,7 @@ class Watched:
         self._fresh_s = 0.0
 
     def calls(self) -> Calls:
-        """What the journal says of its calls, now or some seconds ago.
+        """Its calls by the journal, some seconds old at most.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class Watched:
         return View(self.key, self.path, bundle, mistakes, status, rates_bps=rates)
 
     def _file(self) -> tuple[Bundle | None, tuple[Mistake, ...]]:
-        """What the file says; it is read again when it has changed."""
+        """Content of the file; it is read again when it has changed."""
         try:
             status = self.path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -253,7 +253,7 @@ class Watched:
                 seen.clear()
                 continue
             carried = int(bytes_in) + int(bytes_out)
-            # Another call counts from 0.
+            # The next call counts from 0.
             if seen and (seen[-1][1] != int(one.get("call") or 0) or carried < seen[-1][2]):
                 seen.clear()
             seen.append((now, int(one.get("call") or 0), carried))

@@ -86,7 +86,7 @@ class Calls:
 
 
 class CallReader:
-    """What a journal says of the last `WINDOW_S`: all of it is read once, and then what is new.
+    """The last `WINDOW_S` of a journal: all of it is read once, and then what is new.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class CallReader:
         since_s = now_s - WINDOW_S
         found = self._found(since_s)
         if found.warning:
-            # What is whole in a damaged file may become another next time.
+            # The whole rows of a damaged file may be others next time.
             self._last, self._left = 0, 0
             self._changes.clear()
             self._spans = {}

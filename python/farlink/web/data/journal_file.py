@@ -101,7 +101,7 @@ class JournalFile:
         return last is not None and max(int(highest), int(database.execute(lost).fetchone()[0])) < last
 
     def _whole(self) -> tuple[History, str]:
-        """What is whole in a damaged file, or a file of an older version: read once, until the file changes."""
+        """Whole rows of a damaged file, or a file of an older version: read once, until the file changes."""
         stamp = _stamp(self.path)
         if self._salvaged is None or self._salvaged[0] != stamp:
             history, loss = read(self.path)

@@ -1,4 +1,4 @@
-"""What the dashboard says of each line, in words."""
+"""State of each line for the dashboard, in words."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def alert_words(one: Mapping[str, Any]) -> str:
 
 
 def observed_words(one: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a line of any kind tells of itself beside what every line has: names and values.
+    """Values of a line beside those that every line has, with their names.
 
     Examples
     --------

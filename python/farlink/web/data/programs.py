@@ -22,7 +22,7 @@ _COMMAND = (sys.executable, "-P", "-m", "farlink.cli", "bundle")
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of a process.
+    """State of a process.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Programs:
         self._start(f"up {config}", [*_COMMAND, "up", str(config)], config.with_name(f"{config.name}.log"), config.parent)
 
     def told(self, config: Path) -> Told | None:
-        """What is known of an operator that was started here."""
+        """State of an operator that was started here."""
         return self._told(f"up {config}")
 
     def bank(self, folder: Path, modems: int, *, mean_up_s: float | None = None, rate_bps: float | None = None) -> None:
@@ -88,7 +88,7 @@ class Programs:
         self._start("bank", command, folder.with_name(f"{folder.name}.log"), folder.parent)
 
     def bank_told(self) -> Told | None:
-        """What is known of the bank."""
+        """State of the bank."""
         return self._told("bank")
 
     def end_bank(self) -> None:

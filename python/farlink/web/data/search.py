@@ -23,7 +23,7 @@ _LAST_PAGE = 10_000_000
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for.
+    """A search.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What every page has: the way to the others, and a place where something is said."""
+"""Frame of every page: links to the others, and a place for messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Site:
-    """What the pages show.
+    """Data of the pages.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class _Section:
 
 
 async def looked(watched: Watched) -> tuple[View, Calls | None, str]:
-    """What is known of a bundle and its calls, and why there are none, or what is missing of them."""
+    """A bundle and its calls, and why there are none, or what is missing of them."""
     view = await asyncio.to_thread(watched.view)
     try:
         calls = await asyncio.to_thread(watched.calls)
@@ -97,7 +97,7 @@ async def looked(watched: Watched) -> tuple[View, Calls | None, str]:
 
 
 def lead(view: View, warning: str, site: Site) -> str:
-    """What stands over the table of a bundle."""
+    """Lines above the table of a bundle."""
     parts = []
     if view.status is None:
         parts.append(

@@ -88,7 +88,7 @@ async def _show(watched: Watched, span_s: float) -> None:
         spans = _cut(calls, lines, now_s - span_s, now_s)
         options = _options(spans, lines, now_s - span_s, now_s)
         if chart.options.get("series") != options["series"] or not chart.options:
-            # What the user has zoomed to stays.
+            # The user's zoom stays.
             if chart.options:
                 del options["dataZoom"]
             chart.options.update(options)
@@ -107,7 +107,7 @@ def _cut(calls: Calls | None, lines: list[str], since_s: float, until_s: float) 
 
 
 def _options(spans: list[Span], lines: list[str], since_s: float, until_s: float) -> dict[str, Any]:
-    """What ECharts draws. Keys with a colon are evaluated by the browser: colours are those of the page, light or dark."""
+    """Options of ECharts. Keys with a colon are evaluated by the browser: colours are those of the page, light or dark."""
     ink: dict[str, Any] = {":color": "farlinkColour('--ink')"}
     rule: dict[str, Any] = {"lineStyle": {":color": "farlinkColour('--rule')"}}
     series = []

@@ -25,7 +25,7 @@ HANDOVER, CELL, LOW_SIGNAL, SET_UP, OTHER = "handover", "cell", "low signal", "s
 
 @dataclass(frozen=True)
 class DrawnCalls:
-    """What happened to the lines.
+    """History of the lines.
 
     Attributes
     ----------

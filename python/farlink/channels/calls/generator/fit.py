@@ -42,7 +42,7 @@ FREE: dict[str, tuple[tuple[Callable[[float], float], Callable[[float], float]],
     "low_signal.mean_db": (_LEVEL, -20.0, 60.0),
     "low_signal.correlation_s": (_LOGARITHM, 2.0, 2000.0),
 }
-"""What can be fitted, with its mapping to the line and the range that is searched."""
+"""Parameters that can be fitted, each with its mapping to the line and the range that is searched."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ _DUPLICATES = 3
 
 @dataclass(frozen=True)
 class Recovery:
-    """What becomes of rounds with a loss, one element each.
+    """Outcomes of rounds with a loss, one element each.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Recovery:
 
 @checked_arguments
 def recover(variant: Variant, *, sent: Whole, before: Whole, lost: Whole, fresh: Whole) -> Recovery:
-    """What becomes of rounds with a loss.
+    """Outcome of rounds with a loss.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def recover(variant: Variant, *, sent: Whole, before: Whole, lost: Whole, fresh:
 
 @dataclass(frozen=True)
 class _Repair:
-    """What retransmissions by duplicate acknowledgements come to: of the lost segments and fresh ones, before any timeout."""
+    """Retransmissions by duplicate acknowledgements: of the lost segments and fresh ones, before any timeout."""
 
     halvings: Whole
     rounds: Whole

@@ -21,7 +21,7 @@ _LINE = re.compile(r"[Aa][Tt][ -~]{0,200}")
 
 @dataclass(frozen=True)
 class Profile:
-    """What is said to one kind of modem, and how long it may take.
+    """Commands for one kind of modem, and their time limits.
 
     Attributes
     ----------

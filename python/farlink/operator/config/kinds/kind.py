@@ -1,4 +1,4 @@
-"""What a kind of lines says of itself. The operator knows lines by this alone."""
+"""Description of a kind of lines, by which alone the operator knows it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Traits:
-    """What dialler and recorder are told of a line.
+    """A line, as dialler and recorder know it.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Parts:
-    """What the operator gives to a line.
+    """Services of the operator for a line.
 
     Attributes
     ----------
@@ -127,26 +127,26 @@ class Kind(ABC):
 
     @abstractmethod
     def rules(self, row: Row) -> Iterator[Broken]:
-        """What values of a table may not be together, and what they need on this machine."""
+        """Faults of a table: values that exclude each other, and needs that this machine lacks."""
 
     def rules_together(self, rows: Sequence[Row]) -> Iterator[Broken]:  # noqa: ARG002
         """The same of all tables of this kind."""
         return iter(())
 
     def settings(self, valid: Mapping[str, Any]) -> dict[str, Any]:
-        """What the keys of a table without mistakes make of fields of `Line`."""
+        """Fields of `Line` from the keys of a table without mistakes."""
         return dict(valid)
 
     @abstractmethod
     def device(self, line: LineConfig) -> str:
-        """What a line uses of this machine: a tty, an interface, a modem."""
+        """The device of this machine that a line uses: a tty, an interface, a modem."""
 
     @abstractmethod
     def traits(self, line: LineConfig, bundle: Bundle, folder: Path) -> Traits:
-        """What dialler and recorder are told of a line."""
+        """A line, as dialler and recorder know it."""
 
     def notes(self, line: LineConfig) -> Iterator[str]:  # noqa: ARG002
-        """What `check` says of a line that has no mistakes: what this machine or this user lacks, with its remedy."""
+        """Findings of `check` for a line without mistakes: what this machine or this user lacks, with its remedy."""
         return iter(())
 
     @abstractmethod

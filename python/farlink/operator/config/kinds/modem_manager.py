@@ -105,7 +105,7 @@ class ModemManager(Kind):
                 )
 
     def settings(self, valid: Mapping[str, Any]) -> dict[str, Any]:
-        """What `Line` does not know is in its settings."""
+        """Keys that `Line` does not have are in its settings."""
         own = {one.name: valid[one.name] for one in fields(ModemManagerSettings) if one.name in valid}
         probes = {key: valid[key] for key in _OF_PROBES if key in valid}
         if probes:

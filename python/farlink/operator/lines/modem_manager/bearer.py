@@ -68,7 +68,7 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Bearer:
-    """What is known of a bearer; `is_connected` is None if it does not say."""
+    """State of a bearer; `is_connected` is None if it does not say."""
 
     is_connected: bool | None
     interface: str

@@ -40,7 +40,7 @@ class BusError(Exception):
     def __init__(self, name: str, text: str) -> None:
         short = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
         said = printable(text, _MOST_WORDS)
-        # What this program has said itself, needs no name.
+        # Messages of this program itself need no name.
         is_own = name in (f"{_DBUS}.Error.NoServer", f"{_DBUS}.Error.Disconnected")
         super().__init__(said if is_own and said else f"{said} ({printable(short, 80)})" if said else printable(short, 80))
         self.name = name

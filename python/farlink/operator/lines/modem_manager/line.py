@@ -150,7 +150,7 @@ class ModemManagerLine:
         return not self._is_busy and self._order is None
 
     def observed(self) -> dict[str, Any]:
-        """What is known of modem, network and bearer."""
+        """State of modem, network and bearer."""
         watch = self._watch
         modem = watch.modem if watch is not None and watch.path else None
         seen, bearer = observed({} if watch is None else watch.interfaces), Bearer.of(self._own)
@@ -447,7 +447,7 @@ class ModemManagerLine:
         return bearer
 
     def _wanted(self) -> dict[str, tuple[str, Any]]:
-        """What `Connect` is told."""
+        """Arguments of `Connect`."""
         settings = self._settings
         wanted: dict[str, tuple[str, Any]] = {"apn": ("s", settings.apn), "allow-roaming": ("b", settings.roaming)}
         if settings.ip_type:

@@ -25,7 +25,7 @@ _DBM_OF = ("Nr5g", "Lte", "Umts", "Gsm")
 
 @dataclass(frozen=True)
 class Modem:
-    """What is known of a modem.
+    """State of a modem.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Modem:
 
     @property
     def lock_words(self) -> str:
-        """What has to be unlocked."""
+        """The lock that has to be opened."""
         return LOCKS.get(self.lock, f"lock {self.lock}")
 
 
@@ -117,7 +117,7 @@ def _shown(name: str) -> str:
 
 
 def observed(interfaces: Mapping[str, Any]) -> dict[str, Any]:
-    """What a modem says of its network, for people; None of what it does not say."""
+    """A modem's report on its network, for people; None for what it does not say."""
     own, network, signal = (interfaces.get(name) for name in (MODEM, MODEM_3GPP, SIGNAL))
     registration = values.whole(network, "RegistrationState")
     found: dict[str, Any] = {

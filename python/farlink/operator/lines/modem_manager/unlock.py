@@ -13,7 +13,7 @@ PIN_S = 30.0
 
 
 class Unlock:
-    """What may be done to a locked SIM.
+    """The step that is allowed with a locked SIM.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class Gone(Exception):
 
 
 class Watch:
-    """What ModemManager tells of its modems over one connection to the bus.
+    """Modems of ModemManager, over one connection to the bus.
 
     Parameters
     ----------
