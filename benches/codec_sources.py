@@ -15,6 +15,21 @@ from pathlib import Path
 
 ISAL_TAG = "v2.32.1"
 ISAL_URL = "https://github.com/intel/isa-l"
+AFF3CT_TAG = "v3.0.2"
+AFF3CT_URL = "https://github.com/aff3ct/aff3ct"
+# Those files of AFF3CT that its Reed-Solomon codec needs: the whole takes a quarter of an hour.
+AFF3CT_FILES = (
+    "Module/Decoder/RS/**/Decoder_RS*.cpp",
+    "Module/Decoder/Decoder.cpp",
+    "Module/Encoder/RS/Encoder_RS.cpp",
+    "Module/Module.cpp",
+    "Module/Task.cpp",
+    "Tools/Code/RS/RS_polynomial_generator.cpp",
+    "Tools/Exception/**/*.cpp",
+    "Tools/Math/Galois.cpp",
+    "Tools/Perf/common/hard_decide.cpp",
+    "Tools/system_functions.cpp",
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +76,30 @@ def isal_version(header: Path) -> str:
     """What ISA-L's header says, or nothing if there is none."""
     text = header.read_text() if header.exists() else ""
     return ".".join(number for _, number in re.findall(r"#define ISAL_(MAJOR|MINOR|PATCH)_VERSION (\d+)", text))
+
+
+def aff3ct(work: Path) -> Built | None:
+    """The flags that compile AFF3CT's Reed-Solomon codec with a program.
+
+    `FARLINK_AFF3CT` names a checkout with its submodules `lib/MIPP` and `lib/rang`; without it, `AFF3CT_TAG` is fetched from
+    `AFF3CT_URL`.
+    """
+    named = os.environ.get("FARLINK_AFF3CT")
+    source = Path(named).expanduser() if named else work / f"aff3ct-{AFF3CT_TAG}"
+    include = [source / part for part in ("include", "src", "lib/MIPP/src", "lib/rang/include")]
+    if not named and not all(path.is_dir() for path in include):
+        shutil.rmtree(source, ignore_errors=True)
+        clone = ["git", "clone", "-q", "-c", "advice.detachedHead=false", "--depth", "1", "--branch", AFF3CT_TAG]
+        modules = ["--recurse-submodules=lib/MIPP", "--recurse-submodules=lib/rang", "--shallow-submodules"]
+        if (wrong := _ran([*clone, *modules, AFF3CT_URL, str(source)])) is not None:
+            _say("AFF3CT", wrong, f"FARLINK_AFF3CT=a checkout of AFF3CT {AFF3CT_TAG} with its submodules")
+            return None
+    if missing := [path for path in include if not path.is_dir()]:
+        _say("AFF3CT", f"there is no {missing[0]}", "git submodule update --init lib/MIPP lib/rang in the checkout of AFF3CT")
+        return None
+    files = [str(path) for pattern in AFF3CT_FILES for path in sorted((source / "src").glob(pattern))]
+    described = subprocess.run(["git", "-C", str(source), "describe", "--tags"], capture_output=True, text=True, check=False)
+    return Built(described.stdout.strip().removeprefix("v"), ("-std=c++11", "-w", *(f"-I{path}" for path in include), *files))
 
 
 def klauspost(source: Path, work: Path) -> Built | None:

@@ -3,8 +3,10 @@
 Usage:  python benches/codecs.py [--rounds 5] [--seconds 0.5] [--quick] [--only TEXT ...]
 
 Prints Markdown tables; writes every run to `out/bench-codecs.json`, from which `make docs` fills docs/validation/codecs.md.
+The page keeps its table of a group of which nothing was run (`--only`).
 A library that is not installed leaves its cells empty, and stderr says what would help. ISA-L is timed as Debian packages it,
 and from its sources: those that `FARLINK_ISAL` names (a git repository, or the folder of an installed one) or git fetches.
+`FARLINK_AFF3CT` names a checkout of AFF3CT.
 
 The measure is information bits per CPU second of the process, without set-up. Rounds alternate between the codecs, so that a
 slower or busier moment of the machine affects all of them; the tables have the median of the rounds. Every program decodes
@@ -78,6 +80,12 @@ CRATES = (
 )
 REED_SOLOMON = {"encode": "encode", "0": "decode, no errors", "8": "decode, 8 errors", "16": "decode, 16 errors"}
 GROUPS = ("viterbi", "reed-solomon", "erasure")
+TIMED = {
+    "viterbi": {"rustc", "gcc", "libfec-dev", "libosmocore-dev", "libvolk2-dev", "fec"},
+    "reed-solomon": {"rustc", "gcc", "libfec-dev", "AFF3CT", "fec", "reed-solomon"},
+    "erasure": {"rustc", "gcc", "libisal-dev", "ISA-L from source", "klauspost/reedsolomon", "libcm256cc-dev", "zfec"}
+    | set(CRATES) - {"fec", "reed-solomon"},
+}
 PACKAGED_ISAL = Path("/usr/include/isa-l.h")
 ERASURE = (("encode", 32, 8, 1400), ("decode", 32, 8, 1400), ("encode", 65, 16, 23), ("decode", 65, 16, 23))
 
@@ -189,6 +197,8 @@ def reed_solomon_jobs(programs: dict[str, Path], rust: Path | None) -> Iterable[
         if "reed_solomon_libfec" in programs:
             for codec, code in (("libfec, CCSDS", "ccsds"), ("libfec, general", "char")):
                 yield "reed-solomon", name, codec, [str(programs["reed_solomon_libfec"]), code, task]
+        if "reed_solomon_aff3ct" in programs:
+            yield "reed-solomon", name, "AFF3CT", [str(programs["reed_solomon_aff3ct"]), task]
         for codec, argument in [("fec", "fec"), ("reed-solomon", "reed-solomon"), *farlink()] if rust else []:
             yield "reed-solomon", name, codec, [str(rust), "reed-solomon", argument, task]
 
@@ -207,9 +217,9 @@ def erasure_jobs(programs: dict[str, Path], rust: Path | None, isal: Built | Non
                 yield "erasure", name, codec, [str(programs[program]), level, *shape]
                 if length < 64:
                     yield "erasure", name, f"{codec}, padded", [str(programs[program]), level, *padded]
-        for level in levels(PEER_LEVELS) if klauspost else []:
+        if klauspost:
             # It has no GFNI for more than ten blocks of fewer than 256 bytes.
-            if level == "avx2" or length >= 256:
+            for level in levels(PEER_LEVELS) if length >= 256 else ["avx2"]:
                 yield "erasure", name, f"klauspost, {level}", [str(klauspost.program), level, *shape]
                 yield "erasure", name, f"klauspost, {level}, padded", [str(klauspost.program), level, *padded]
         if "erasure_cm256" in programs:
@@ -248,26 +258,17 @@ def version(package: str) -> str | None:
         return None
 
 
-def versions(isal: Built | None, klauspost: Built | None) -> dict[str, str]:
-    """Versions of what was timed."""
+def versions(built: dict[str, Built | None]) -> dict[str, str]:
+    """Versions of what was timed, of libraries that were built from source too."""
     found = {"rustc": _printed(["rustc", "--version"]).removeprefix("rustc "), "gcc": _printed(["gcc", "-dumpfullversion"])}
     for package in sorted({program.package for program in PROGRAMS.values()}):
         found[package] = _printed(["dpkg-query", "-W", "-f", "${Version}", package])
     lock = (SOURCES / "rust" / "Cargo.lock").read_text() if (SOURCES / "rust" / "Cargo.lock").exists() else ""
     for crate, number in re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', lock):
-        if crate in (
-            "fec",
-            "reed-solomon",
-            "reed-solomon-simd",
-            "reed-solomon-erasure",
-            "rustfs-erasure-codec",
-            "leopard-codec",
-            "raptorq",
-        ):
+        if crate in CRATES:
             found[crate] = number
     found["zfec"] = version("zfec") or ""
-    found["ISA-L from source"] = isal.version if isal else ""
-    found["klauspost/reedsolomon"] = klauspost.version if klauspost else ""
+    found |= {name: one.version for name, one in built.items() if one}
     return {name: number for name, number in found.items() if number}
 
 
@@ -325,24 +326,23 @@ def fastest(peers: dict[str, dict[str, float]], cases: list[str], without: tuple
     return {case: max((one[case] for one in rates if case in one), default=0) for case in cases}
 
 
-def summary(report: dict[str, Any]) -> str:
-    """The machine, the number of rounds, and the timed versions."""
+def summary(report: dict[str, Any], group: str) -> str:
+    """The machine, the number of rounds, and the versions of what was timed in a group."""
     machine = report["machine"]
-    parts = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items() if name in TIMED[group])
     return (
         f"{machine['processor']}, one core of {machine['cores']}, load {machine['load_average']:.1f} at the start; "
-        f"medians of {report['rounds']} alternating rounds of {report['seconds']:g} CPU s.\n{parts}."
+        f"medians of {report['rounds']} alternating rounds of {report['seconds']:g} CPU s.\n{versions}."
     )
 
 
 def page_with_tables(page: str, report: dict[str, Any]) -> str:
-    """The page with what stands between `<!-- table NAME -->` and `<!-- end -->` replaced by the tables of a report."""
+    """The page with what stands between `<!-- table GROUP -->` and `<!-- end -->` replaced, for each group of a report."""
     runs = [Run(**one) for one in report["runs"]]
-    texts = {"machine": summary(report), **{group: table(runs, group) for group in GROUPS}}
-    for name, text in texts.items():
-        begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
+    for group in dict.fromkeys(one.group for one in runs):
+        begin, end = f"<!-- table {group} -->\n", "<!-- end -->"
         before, rest = page.split(begin, 1)
-        page = f"{before}{begin}{text}\n{rest[rest.index(end) :]}"
+        page = f"{before}{begin}{table(runs, group)}\n\n{summary(report, group)}\n{rest[rest.index(end) :]}"
     return page
 
 
@@ -358,7 +358,10 @@ def main() -> None:
     rounds, seconds = (1, 0.05) if options.quick else (options.rounds, options.seconds)
     WORK.mkdir(parents=True, exist_ok=True)
     isal, klauspost = codec_sources.isal(WORK), codec_sources.klauspost(SOURCES / "go", WORK)
+    aff3ct = codec_sources.aff3ct(WORK)
     from_source = {"erasure_isal_source": Program("erasure_isal.c", isal.flags, "libisal-dev")} if isal else {}
+    if aff3ct:
+        from_source["reed_solomon_aff3ct"] = Program("reed_solomon_aff3ct.cc", aff3ct.flags, "g++")
     programs = {name: path for name, program in (PROGRAMS | from_source).items() if (path := program.build(name))}
     rust, fec_simd = build_rust()
     if not version("zfec"):
@@ -380,13 +383,13 @@ def main() -> None:
                 runs.append(made)
                 print(f"{at + 1}/{rounds} {made.case}, {made.codec}: {made.mbps:.4g} Mb/s", file=sys.stderr)
 
-    about = {"processor": processor(), "cores": os.cpu_count(), "load_average": load, "versions": versions(isal, klauspost)}
+    built = {"ISA-L from source": isal, "klauspost/reedsolomon": klauspost, "AFF3CT": aff3ct}
+    about = {"processor": processor(), "cores": os.cpu_count(), "load_average": load, "versions": versions(built)}
     report = {"machine": about, "rounds": rounds, "seconds": seconds, "runs": [asdict(one) for one in runs]}
-    print(summary(report))
     print(f"{time.monotonic() - begun:.0f} s in all.")
     for group in GROUPS:
         if any(one.group == group for one in runs):
-            print(f"\n{table(runs, group)}")
+            print(f"\n{summary(report, group)}\n\n{table(runs, group)}")
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(f"\nEvery run: {RESULTS.relative_to(ROOT)}", file=sys.stderr)
 
