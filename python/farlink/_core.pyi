@@ -1,5 +1,6 @@
 """The Rust extension: scenario types, their schema, and the packet engine."""
 
+from array import array
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
@@ -316,8 +317,8 @@ class Study:
 class RunOutput(TypedDict):
     interrupted: bool
     notes: list[str]
-    rows: dict[str, list[str] | NDArray[uint64] | NDArray[float64]]
-    summary: dict[str, list[str] | NDArray[uint64] | NDArray[float64]]
+    rows: dict[str, list[str] | array[int] | array[float]]
+    summary: dict[str, list[str] | array[int] | array[float]]
 
 class SeriesOutput(TypedDict):
     flow: list[str]
@@ -453,7 +454,7 @@ def study(
 ) -> Study:
     """Prepare a study that is run by the piece; `KeyboardInterrupt` if it is stopped meanwhile."""
 
-def summarise(rows: Mapping[str, object]) -> dict[str, list[str] | NDArray[uint64] | NDArray[float64]]:
+def summarise(rows: Mapping[str, object]) -> dict[str, list[str] | array[int] | array[float]]:
     """The summary of rows of the packet engine, which may be those of pieces in any order; ValueError if they are not usable."""
 
 def fluid_goodput(

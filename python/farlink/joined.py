@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farlink.build import SHOWN
+from farlink.columns import Columns
 from farlink.errors import ArgumentError
 from farlink.scenario import Point, Scenario
 
 if TYPE_CHECKING:
     from farlink.result import Result
 
-Columns = Mapping[str, Any]
+Table = Mapping[str, Any]
 
 # What scenarios of pieces may differ in; the seed is compared by itself, as a scenario need not name it.
 _GRID = ("grid", "grid_zip")
@@ -49,7 +50,7 @@ def concatenated(pieces: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def stacked(tables: Sequence[Columns]) -> dict[str, Any]:
+def stacked(tables: Sequence[Table]) -> dict[str, Any]:
     """The rows of tables with the same columns, one after the other: numbers as arrays, texts as lists."""
     columns: dict[str, Any] = {}
     for name in tables[0] if tables else ():
@@ -59,19 +60,19 @@ def stacked(tables: Sequence[Columns]) -> dict[str, Any]:
     return columns
 
 
-def in_order(columns: Columns, *keys: str) -> dict[str, Any]:
+def in_order(columns: Table, *keys: str) -> dict[str, Any]:
     """Rows sorted by these columns; rows with equal keys keep their order."""
     return chosen(columns, np.lexsort([columns[key] for key in reversed(keys)]))
 
 
-def chosen(columns: Columns, rows: Sequence[int] | np.ndarray[Any, Any]) -> dict[str, Any]:
+def chosen(columns: Table, rows: Sequence[int] | np.ndarray[Any, Any]) -> dict[str, Any]:
     """Some rows, by their numbers."""
     return {
         name: [values[row] for row in rows] if isinstance(values, list) else values[rows] for name, values in columns.items()
     }
 
 
-def by_engine(rows: Columns, summary: Columns, engines: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def by_engine(rows: Table, summary: Table, engines: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Rows sorted by engine, point and run, and the summary that belongs to them, made anew where it follows from the rows.
 
     Parameters
@@ -100,12 +101,12 @@ def refused(error: ValueError) -> ArgumentError:
     return ArgumentError(message, remedy)
 
 
-def _summary(engine: str, rows: Columns, summary: Columns) -> dict[str, Any]:
+def _summary(engine: str, rows: Table, summary: Table) -> dict[str, Any]:
     if engine == "packet":
         from farlink import _core
 
         try:
-            return dict(_core.summarise(rows))
+            return dict(Columns(_core.summarise(rows)))
         except ValueError as error:
             raise refused(error) from error
     # The intervals of the other engines come from within a run.
@@ -117,11 +118,11 @@ def _summary(engine: str, rows: Columns, summary: Columns) -> dict[str, Any]:
     return ordered
 
 
-def _of(columns: Columns, engine: str) -> dict[str, Any]:
+def _of(columns: Table, engine: str) -> dict[str, Any]:
     return chosen(columns, [row for row, of in enumerate(columns["engine"]) if of == engine])
 
 
-def _moved(columns: Columns, numbers: Sequence[int]) -> dict[str, Any]:
+def _moved(columns: Table, numbers: Sequence[int]) -> dict[str, Any]:
     """The same rows with other numbers of points: point ``i`` becomes ``numbers[i]``."""
     return {**columns, "point": np.asarray(numbers, dtype=np.uint64)[columns["point"].astype(np.intp)]}
 

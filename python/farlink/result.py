@@ -12,15 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
+# NumPy is imported by what needs arrays (`farlink.columns`), so modules that import it are imported in functions.
 from farlink import units
 from farlink.build import build_name
+from farlink.columns import plain
 from farlink.errors import ArgumentError, FarlinkError
 from farlink.extras import require
 from farlink.intervals import UNLESS_NAMED, half_width, interval_words, levels_of
-from farlink.joined import concatenated, stacked
 from farlink.near_names import instead
 from farlink.output import whole_file
-from farlink.packed import pack, unpack
 from farlink.scenario import Point, Scenario
 from farlink.student import widened
 
@@ -102,10 +102,14 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process: rows in few bytes."""
+        from farlink.packed import pack
+
         state = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return state | {name: pack(state[name]) for name in ("columns", "summary_columns")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
+        from farlink.packed import unpack
+
         for name, value in state.items():
             unpacked = unpack(value) if name in ("columns", "summary_columns") else value
             object.__setattr__(self, name, unpacked)
@@ -148,6 +152,8 @@ class Result:
         >>> Result.concat([late, early]).rows == farlink.run(scenario).rows
         True
         """
+        from farlink.joined import concatenated
+
         pieces = list(results)
         for number, piece in enumerate(pieces):
             if not isinstance(piece, Result):
@@ -159,7 +165,7 @@ class Result:
         """Its title, its size, and the first lines of its table."""
         from farlink.shown import counted, short_table
 
-        named = zip(*(_plain(self.summary_columns[name]) for name in ("flow", "transport")), strict=True)
+        named = zip(*(plain(self.summary_columns, name) for name in ("flow", "transport")), strict=True)
         flows = len({flow for flow, transport in named if flow != "all" and transport != "path"})
         counts = ((len(self.points), "point"), (flows, "flow"), (self.finished_runs, "run"))
         size = ", ".join(counted(count, name) for count, name in counts)
@@ -182,7 +188,7 @@ class Result:
         """
         if not self.columns:
             raise FarlinkError("the rows of single runs were not kept", "run the scenario with rows=True")
-        columns = {name: _plain(values) for name, values in self.columns.items()}
+        columns = {name: plain(self.columns, name) for name in self.columns}
         index = columns.pop("point")
         table: dict[str, list[Any]] = {}
         for name, values in columns.items():
@@ -221,7 +227,7 @@ class Result:
     @property
     def finished_runs(self) -> int:
         """How many runs there are, over all grid points."""
-        flows, runs = (_plain(self.summary_columns[name]) for name in ("flow", "runs"))
+        flows, runs = (plain(self.summary_columns, name) for name in ("flow", "runs"))
         return sum(count for flow, count in zip(flows, runs, strict=True) if flow == "all")
 
     def stalls(self) -> list[str]:
@@ -241,7 +247,7 @@ class Result:
     def _missed(self, status: str) -> list[str]:
         names = ("point", "flow", "runs", f"{status}_runs", f"{status}_reason")
         sentences = []
-        for point, flow, runs, missed, reason in zip(*(_plain(self.summary_columns[name]) for name in names), strict=True):
+        for point, flow, runs, missed, reason in zip(*(plain(self.summary_columns, name) for name in names), strict=True):
             if not missed or flow == "all":
                 continue
             place = ", ".join(f"{path} = {value}" for path, value in self.grid[point].items())
@@ -286,7 +292,7 @@ class Result:
         known. Without rows that number is taken to be that of all runs. The fluid engine has one run, whose 32 to 64 batches
         count; their number is taken such that the interval is rather too wide, at a level of 99 % by up to 1.2 %.
         """
-        columns = {name: _plain(values) for name, values in self.summary_columns.items()}
+        columns = {name: plain(self.summary_columns, name) for name in self.summary_columns}
         quantities, paths, grid, levels = self.quantities, self.grid_paths, self.grid, self.levels
         counts = {} if all(level == UNLESS_NAMED for level in levels) else self._known_values()
         entries = []
@@ -306,7 +312,7 @@ class Result:
         """In how many runs each quantity of an entry of the summary is known; empty without rows."""
         if not self.columns:
             return {}
-        columns = {name: _plain(values) for name, values in self.columns.items()}
+        columns = {name: plain(self.columns, name) for name in self.columns}
         found: dict[tuple[Any, ...], dict[str, int]] = {}
         for at, key in enumerate(zip(*(columns[name] for name in ("point", "engine", "flow", "transport")), strict=True)):
             counts = found.setdefault(key, dict.fromkeys(self.quantities, 0))
@@ -456,6 +462,8 @@ class Result:
 
 def together(results: Sequence[Result]) -> Result:
     """One result from those of several engines for the same scenario, in their order."""
+    from farlink.joined import stacked
+
     return replace(
         results[0],
         columns=stacked([result.columns for result in results]),
@@ -486,13 +494,6 @@ def _at_level(ci95: float | None, engine: str, values: int, level: float) -> flo
         return None
     degrees = _FLUID_DEGREES if engine == "fluid" else (values - 1,)
     return max(widened(ci95, one, level) for one in degrees)
-
-
-def _plain(values: Column) -> list[Any]:
-    """A column as Python values, NaN as None."""
-    tolist = getattr(values, "tolist", None)
-    plain: list[Any] = tolist() if tolist is not None else list(values)
-    return [None if isinstance(value, float) and math.isnan(value) else value for value in plain]
 
 
 def _flat(values: list[Any]) -> list[Any]:

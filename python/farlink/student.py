@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
 
 # Above so many degrees of freedom a series in their inverse is as good as the sum of as many terms.
 _MANY = 400
@@ -84,6 +83,8 @@ def _within(degrees: int, angle: float) -> float:
 
 
 def _by_series(degrees: int, level: float) -> float:
+    from statistics import NormalDist  # imports fractions, decimals and random numbers besides
+
     normal = NormalDist().inv_cdf(0.5 + level / 2)
     first = (normal**3 + normal) / 4
     second = (5 * normal**5 + 16 * normal**3 + 3 * normal) / 96

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 SLOW = ("matplotlib", "pandas", "polars", "pyarrow", "scipy", "h5py", "itur", "nicegui", "fastapi")
 
 
@@ -18,6 +20,24 @@ def test_slow_packages_are_not_imported(statement):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == []
+
+
+def test_a_run_that_prints_its_table_imports_no_numpy():
+    words = ["farlink", "run", "scenarios/geo-tcp.toml", "--set", "duration_s=5", "--runs", "2"]
+    code = f"""if True:
+        import sys
+        from farlink.cli import main
+
+        sys.argv = {words!r}
+        try:
+            main()
+        finally:
+            print("numpy" in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "1e-7   sack" in done.stdout
+    assert done.stdout.split()[-1] == "False"
 
 
 def test_import_takes_less_than_0_3_seconds():

@@ -29,7 +29,7 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub struct Agenda<K> {
     touched: BTreeSet<K>,
-    /// Those that may have something to tell.
+    /// State machines that may have something to tell.
     telling: BTreeSet<K>,
     deadlines: BTreeSet<(Time, K)>,
     /// The deadline of each that has one.
@@ -65,7 +65,7 @@ impl<K: Copy + Ord> Agenda<K> {
         self.touched.iter().copied()
     }
 
-    /// One has nothing more to send before this deadline.
+    /// A state machine has nothing more to send before this deadline.
     pub fn settle(&mut self, key: K, due: Time) {
         self.touched.remove(&key);
         self.schedule(key, due);
@@ -76,12 +76,12 @@ impl<K: Copy + Ord> Agenda<K> {
         self.telling.insert(key);
     }
 
-    /// One that may have something to tell. It is asked again until [`has_told`](Self::has_told).
+    /// A state machine that may have something to tell. It is asked again until [`has_told`](Self::has_told).
     pub fn telling(&self) -> Option<K> {
         self.telling.first().copied()
     }
 
-    /// One has told everything.
+    /// A state machine has told everything.
     pub fn has_told(&mut self, key: K) {
         self.telling.remove(&key);
     }
@@ -99,7 +99,7 @@ impl<K: Copy + Ord> Agenda<K> {
         self.deadlines.first().map_or(Time::NEVER, |(due, _)| *due)
     }
 
-    /// One is no more.
+    /// A state machine is gone.
     pub fn remove(&mut self, key: K) {
         self.schedule(key, Time::NEVER);
         self.touched.remove(&key);

@@ -20,7 +20,7 @@ pub enum Ecn {
     Congestion,
 }
 
-/// What the link did to the bits of a packet that arrived.
+/// Damage that the link did to the bits of a packet that arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Integrity {
     /// As it was sent.

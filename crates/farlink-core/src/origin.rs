@@ -50,7 +50,7 @@ pub struct OriginShift {
 const DAY_S: u64 = 86_400;
 /// A clock that has read this much is moved, which leaves as long again until its end.
 const LATEST: Time = Time::from_secs(100 * DAY_S);
-/// What it reads then: longer than any timer looks back.
+/// Its reading then: longer than any timer looks back.
 const KEPT_S: u64 = 50 * DAY_S;
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 const MICROSECONDS_PER_SECOND: u64 = 1_000_000;
@@ -84,7 +84,7 @@ impl OriginShift {
         self.seconds.saturating_mul(MICROSECONDS_PER_SECOND)
     }
 
-    /// What a clock would read, in picoseconds, that has been moved by this and reads `now`, if it had never been moved.
+    /// The reading, in picoseconds, of a clock that was never moved, if one moved by this reads `now`.
     pub(crate) fn unmoved_ps(self, now: Time) -> u128 {
         u128::from(now.as_ps()) + u128::from(self.seconds) * u128::from(PS_PER_SECOND)
     }

@@ -107,7 +107,7 @@ fn without_a_grid_there_is_one_point() {
     assert_eq!((expanded.points.len(), expanded.points[0].settings.len()), (1, 0));
 }
 
-/// Of a grid of ten million points none is made before it is asked for.
+/// No point of a grid of ten million is made before it is asked for.
 #[test]
 fn points_are_made_one_by_one() {
     let grid = json!({"link.channel.loss": [0.1, 0.2], "link.delay_s": [1, 2, 3]});

@@ -40,7 +40,7 @@ async fn main() {
     b.listen(1, AcceptorLimits::default()).expect("the configuration has connections");
 
     let (peer, address) = (b.public_key(), b.local_addr());
-    // Who is dropped answers no more, and the last acknowledgement may be lost.
+    // A dropped endpoint no longer answers, and the last acknowledgement may be lost.
     let _answering = b.clone();
     let receiver = tokio::spawn(async move {
         let mut connection = b.accept().await.expect("the socket works");

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-/// What is wrong with a configuration. The text says what is wrong and what to do, with "; " between.
+/// A fault of a configuration. The text has the fault and the remedy, with "; " between.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {what}; {remedy}", path.display())]
 pub struct ConfigFault {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn parse<T: DeserializeOwned>(path: &Path, text: &str, guide: &str) -
     })
 }
 
-/// What is wrong with its line, and what to do if that is known.
+/// The fault of its line, and the remedy if one is known.
 fn in_words(text: &str, error: &toml::de::Error) -> (String, Option<String>) {
     let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
     let message = error.message().replace('\n', " ");

@@ -34,7 +34,7 @@ pub(crate) fn put(into: &mut BytesMut, most: usize, content: impl FnOnce(&mut By
     into[begins + 1..begins + HEADER_BYTES].copy_from_slice(&(bytes as u16).to_be_bytes());
 }
 
-/// What a byte means, of a list that begins with the meaning of unknown ones.
+/// The meaning of a byte, from a list that begins with the meaning of unknown ones.
 pub(crate) fn meaning<T: Copy>(list: &[T], code: u8) -> T {
     list.get(usize::from(code)).copied().unwrap_or(list[0])
 }

@@ -1,10 +1,10 @@
-//! What to do about errors of the operating system.
+//! Remedies for errors of the operating system.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// What to do about an error of the operating system.
+/// The remedy for an error of the operating system.
 pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match Errno::from_io_error(error) {
         Some(Errno::NOSPC) => "free space on the disk and run the same command again",

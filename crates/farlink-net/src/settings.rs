@@ -1,4 +1,4 @@
-//! What an endpoint of a host is made with: the key in its folder, whom it trusts, and what its packets are like.
+//! Settings of a host's endpoint: the key in its folder, the keys that it trusts, and its packets.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum Insecure {
     Anywhere,
 }
 
-/// What packets to a peer are like, and what is shared with it.
+/// Length, rate and protection of packets to a peer.
 #[derive(Clone, Debug)]
 pub struct PathSettings {
     /// The rate, headers included. By default it is learnt, and safe on a path that others share.

@@ -12,12 +12,12 @@ use crate::settings::{PathSettings, own_address, set_patience};
 use crate::state::StateFolder;
 use crate::transfer::TransferError;
 
-/// What both sides of streams set.
+/// Settings of both sides of streams.
 #[derive(Clone, Debug)]
 pub struct StreamSettings {
     /// The port within the session. [`transfer`](crate::transfer) uses port 1.
     pub port: u16,
-    /// What packets are like.
+    /// Length, rate and protection of packets.
     pub path: PathSettings,
     /// How long a silent peer is waited for, 1 s at least.
     pub patience: Duration,

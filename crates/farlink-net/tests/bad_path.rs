@@ -123,7 +123,7 @@ async fn transfer(path: Path, damaged_links: bool, data: &[u8]) -> (u64, u64) {
     let counts = Arc::new(Counts::default());
     let address = relay(b.local_addr(), path, counts.clone()).await;
     let mut connection = a.connect(&b.public_key(), address, PORT).unwrap();
-    // Who is dropped answers no more, and the last acknowledgement may be lost.
+    // A dropped endpoint no longer answers, and the last acknowledgement may be lost.
     let answering = b.clone();
     let reader = tokio::spawn(async move {
         let mut data = Vec::new();

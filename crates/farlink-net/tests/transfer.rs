@@ -166,7 +166,7 @@ async fn datagrams_arrive_and_the_endpoint_finishes() {
     assert!(refused.unwrap_err().to_string().contains(&format!("at present {longest} fit")));
 }
 
-/// Nobody answers at the address of another key.
+/// A host does not answer a caller that expects another key.
 #[tokio::test]
 async fn the_wrong_key_gets_no_answer() {
     let [a, b] = pair(loopback());
@@ -178,7 +178,7 @@ async fn the_wrong_key_gets_no_answer() {
     assert!(b.counts().unasked > 0);
 }
 
-/// Who waits for the answer of the peer learns that it has come; a closed endpoint frees its address, though copies are there.
+/// A task that waits for the peer's answer learns that it has come; a closed endpoint frees its address, although clones exist.
 #[tokio::test]
 async fn a_closed_endpoint_frees_its_address() {
     let [a, b] = pair(loopback());

@@ -1,9 +1,11 @@
-//! Conversion of tables to Python: numbers as NumPy arrays that take over the memory, names as lists.
+//! Conversion of tables to Python: the numbers of rows as arrays of Python's own, names as lists; series and traces as NumPy arrays
+//! that take over the memory.
 
 use std::collections::BTreeMap;
 
 use farlink_sim::{Column, Content, Output, Series, Table, Values};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -12,12 +14,22 @@ pub(crate) fn table_to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, 
     for (name, column) in table.columns {
         let values = match column {
             Column::Text(texts) => names(py, texts.iter().map(String::as_str))?.into_any(),
-            Column::Integer(values) => PyArray1::from_vec(py, values).into_any(),
-            Column::Real(values) => PyArray1::from_vec(py, values).into_any(),
+            Column::Integer(values) => array(py, "Q", &values)?,
+            Column::Real(values) => array(py, "d", &values)?,
         };
         dict.set_item(name, values)?;
     }
     Ok(dict)
+}
+
+/// Numbers as an `array.array`: to be printed they need no NumPy, whose import takes longer than a short run.
+fn array<'py, T: Element>(py: Python<'py>, kind: &str, values: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    let array = py.import("array")?.getattr("array")?.call1((kind, PyList::new(py, [0])?))?.mul(values.len())?;
+    // The memory of an empty array need not be aligned.
+    if !values.is_empty() {
+        PyBuffer::<T>::get(&array)?.copy_from_slice(py, values)?;
+    }
+    Ok(array)
 }
 
 /// The result of a run; `is_interrupted` if Ctrl-C came when it had just ended.

@@ -69,14 +69,14 @@ impl BundleDialler {
         self.0.next_wakeup()
     }
 
-    /// What is known of each line.
+    /// State of each line.
     fn status<'py>(&mut self, py: Python<'py>, now_s: f64) -> PyResult<Bound<'py, PyList>> {
         let lines = self.0.status(now_s).map_err(not_a_time)?;
         let of = |status: &LineStatus| self.status_dict(py, status);
         PyList::new(py, lines.iter().map(of).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What calls of all lines have cost today, and this month.
+    /// Costs of the calls of all lines today, and this month.
     fn costs<'py>(&mut self, py: Python<'py>, now_s: f64) -> PyResult<Bound<'py, PyDict>> {
         let (today, month) = self.0.bundle_costs(now_s).map_err(not_a_time)?;
         let dict = PyDict::new(py);
@@ -92,7 +92,7 @@ impl BundleDialler {
         self.0.primary().map(|line| self.0.names()[line].as_str())
     }
 
-    /// What is to be kept for the next start, as JSON.
+    /// State to keep for the next start, as JSON.
     fn history(&self) -> String {
         self.0.history()
     }

@@ -26,7 +26,7 @@ pub(crate) struct Emulation {
     classes: usize,
     watch: Arc<Watch>,
     line: Mutex<Option<Opened>>,
-    /// What the user is told.
+    /// Messages to the user.
     #[pyo3(get)]
     notes: Vec<String>,
 }

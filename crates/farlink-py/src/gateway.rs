@@ -74,7 +74,7 @@ pub(crate) fn run_gateway(py: Python<'_>, config: PathBuf, tell: Py<PyAny>) -> P
         }
         py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    // What is left is reset.
+    // Streams that are left are reset.
     py.detach(|| runtime.shutdown_timeout(Duration::from_secs(2)));
     match failure.into_inner().expect("nothing panics") {
         Some(error) => Err(error),

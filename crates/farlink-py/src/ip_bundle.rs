@@ -69,7 +69,7 @@ pub(crate) fn run_ip_bundles(
                     },
                     _ = stopped.recv() => to_all(Control::Stop),
                     () = hangup(hangups.as_mut()) => to_all(Control::Reload),
-                    // Whoever supervises the process starts all of them again.
+                    // The supervisor of the process starts all of them again.
                     _ = look.tick() => if threads.iter().any(thread::JoinHandle::is_finished) { to_all(Control::Stop) },
                 }
             }

@@ -101,7 +101,7 @@ mod _core {
     #[pymodule_export]
     const LARGEST_TRACE: u64 = farlink_sim::LARGEST_TRACE;
 
-    /// What the bytes of a trace file hold: the text of its metadata, its kind, and its arrays by name.
+    /// Content of a trace file's bytes: the text of its metadata, its kind, and its arrays by name.
     #[pyfunction]
     fn read_trace<'py>(py: Python<'py>, content: PyBackedBytes) -> PyResult<Bound<'py, PyDict>> {
         let read = py.detach(|| farlink_sim::Content::read(Cursor::new(&content[..])));

@@ -30,7 +30,7 @@ pub(crate) struct LiveRun {
     classes: usize,
     watch: Watch,
     line: Mutex<Option<Tunnel>>,
-    /// What the user is told.
+    /// Messages to the user.
     #[pyo3(get)]
     notes: Vec<String>,
     /// Whether the kernel's TCP sends timestamps.

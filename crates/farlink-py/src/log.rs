@@ -1,4 +1,4 @@
-//! What the network tells while it works, on stderr.
+//! The log of the network part, on stderr.
 
 use pyo3::prelude::*;
 use tracing_subscriber::filter::{LevelFilter, Targets};

@@ -40,7 +40,7 @@ impl Points {
 
     /// The scenario at a point with every default written out that has an effect, as JSON, less the keys `without` at its top.
     fn normalised(&self, number: usize, without: Vec<String>) -> Result<String, BoundaryError> {
-        // Whoever holds the lock holds the interpreter as well: nobody waits for it. A panic leaves nothing half-done behind.
+        // A thread that holds the lock also holds the interpreter, so no other one waits for it. A panic leaves nothing half-done.
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(texts.normalised(&self.points, number, &without)?)
     }

@@ -13,7 +13,7 @@ pub(crate) fn call(function: Option<&Py<PyAny>>, argument: String, failure: &Mut
     }
 }
 
-/// What `report` says, or the end once a function has failed.
+/// The report's outcome, or the end once a function has failed.
 pub(crate) fn until_failure(failure: &Mutex<Option<PyErr>>, report: impl Fn() -> ControlFlow<()>) -> ControlFlow<()> {
     match failure.lock().expect("nothing panics").is_some() {
         true => ControlFlow::Break(()),

@@ -1,4 +1,4 @@
-//! What asyncio waits for, on the threads of one runtime.
+//! Waits of asyncio, on the threads of one runtime.
 //!
 //! These threads never run Python. One that attaches to an interpreter which is ending aborts the process, as programs did now and then
 //! whose futures `pyo3-async-runtimes` completed. Instead, ends of waits are put into a list, and a byte into a socket that the event

@@ -30,7 +30,7 @@ struct Shared {
 /// interrupt is raised again, behind the result.
 ///
 /// # Errors
-/// What the callback or a signal handler raised, once the work has stopped.
+/// The exception of the callback or of a signal handler, once the work has stopped.
 ///
 /// # Panics
 /// If the work does.

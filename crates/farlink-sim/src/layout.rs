@@ -6,7 +6,7 @@ pub(crate) const MOST_FLOW_ROWS: u64 = 256;
 /// The name of the row over all flows.
 pub(crate) const ALL: &str = "all";
 
-/// What the row of a path has in place of a transport.
+/// Word in the row of a path, in place of a transport.
 pub(crate) const PATH: &str = "path";
 
 /// The flows of one name, with the properties that determine the rows.

@@ -1,4 +1,4 @@
-//! What the engine `model` needs besides its equations, which are in Python: the rows of a point.
+//! The rows of a point for the engine `model`, whose equations are in Python.
 
 use farlink_core::scenario::{Scenario, TrafficKind};
 

@@ -87,7 +87,7 @@ struct Observer {
     last: Vec<Last>,
 }
 
-/// What was last recorded of a flow.
+/// The latest recorded values of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     probe: Probe,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from farlink.columns import Columns
 from farlink.engines.piece import Piece
 from farlink.result import Result
 from farlink.scenario import Expanded, Scenario
@@ -21,8 +22,8 @@ def from_core(scenario: Scenario, expanded: Expanded, output: RunOutput, piece: 
         version=_core.__version__,
         seed=expanded.seed,
         points=expanded.points,
-        columns=output["rows"],
-        summary_columns=output["summary"],
+        columns=Columns(output["rows"]),
+        summary_columns=Columns(output["summary"]),
         interrupted=output["interrupted"],
         approximations=expanded.approximations,
         notes=[scenario.in_its_words(note) for note in output["notes"]],

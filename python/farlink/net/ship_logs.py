@@ -18,7 +18,7 @@ NoticedBy = Literal["near", "far", "nobody"]
 _EVENT = re.compile(
     r"^(?P<time>\d{9,11}(?:\.\d+)?) .*?: (?:(?P<peer>[\w.-]+): )?(?P<kind>up|down|left-out): (?P<path>[\w.-]+): (?P<text>.*)$"
 )
-# Who was told that a path is down, by the words of the event.
+# The end that noticed that a path is down, by the words of the event.
 _NOTICED: tuple[tuple[str, NoticedBy], ...] = (("there is no way", "near"), ("the other end does not use", "far"))
 _AT = re.compile(r"^# at (?P<time>\d{9,11}(?:\.\d+)?)\s*$")
 _SAMPLE = re.compile(

@@ -130,7 +130,7 @@ def _study(folder: str, text: str, base: str, engine: str) -> Study:
     scenario = _scenario(text, base, engine)
     if not needs_events(text):
         return Study(scenario, threads=1)
-    # Whoever is first collects the error events and keeps them; the others wait and find them.
+    # The first process collects the error events and keeps them; the others wait and find them.
     with held(Path(folder) / "events.lock", wait=True):
         return Study(scenario, threads=1)
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
-/// Who sends what to whom. Flows without ports have 0 for them.
+/// Source, destination and protocol of packets. Flows without ports have 0 for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Flow {
     pub(crate) kind: Kind,

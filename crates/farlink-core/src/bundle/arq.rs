@@ -55,7 +55,7 @@ fn unchanged() -> Factor {
     Factor::new(1.0).expect("a constant within its range")
 }
 
-/// What a line is like from a given time on.
+/// Quality of a line from a given time on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quality {
     from: Time,
@@ -83,7 +83,7 @@ pub(super) struct Passage {
 }
 
 impl LinkArq {
-    /// What the line is like, in order of time and from the beginning on.
+    /// Qualities of the line, in order of time and from the beginning on.
     pub(super) fn qualities(&self) -> Vec<Quality> {
         let first = Quality { from: Time::ZERO, arq: self.start(), rate_factor: 1.0 };
         let changed = |change: &ArqChange| Quality {

@@ -60,7 +60,7 @@ struct Held<D> {
 pub struct Counts {
     /// Packets that were delivered.
     pub packets: u64,
-    /// Those of them that came without a multilink header.
+    /// Packets among them that came without a multilink header.
     pub outside: u64,
     /// Fragments that were given up without having arrived.
     pub missing: u64,

@@ -28,7 +28,7 @@ pub struct GilbertElliott {
     pub p_good_to_bad: Probability,
     /// Probability of leaving the bad state, per step.
     pub p_bad_to_good: Probability,
-    /// What a step is: a frame or a bit.
+    /// Length of a step: a frame or a bit.
     #[serde(default)]
     pub per: Per,
     /// Probability that a frame is lost in the good state (only with `per = "frame"`; default 0).

@@ -30,7 +30,7 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SettingId(pub u16);
 
-/// What happened to a frame.
+/// Outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Every bit arrived as it was sent.

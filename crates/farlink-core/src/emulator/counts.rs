@@ -1,4 +1,4 @@
-//! What became of the packets of one way.
+//! Outcomes of the packets of one direction.
 
 use crate::histogram::Histogram;
 use crate::time::Time;

@@ -19,7 +19,7 @@ pub use counts::Counts;
 pub use playable::{check_playable, classes_of};
 use way::Way;
 
-/// What hops know of a packet and do to it.
+/// A packet, as hops see and change it.
 pub trait Parcel {
     /// Bytes on the wire, headers included.
     fn wire_bytes(&self) -> u32;

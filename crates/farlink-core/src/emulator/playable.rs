@@ -1,4 +1,4 @@
-//! What real packets cannot play.
+//! Features of scenarios that real packets cannot play.
 
 use crate::ConfigError;
 use crate::bundle::OnDrop;

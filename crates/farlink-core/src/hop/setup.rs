@@ -49,7 +49,7 @@ impl HopSetup {
         self.bundle.is_some() || self.paths.is_some()
     }
 
-    /// What the policer passes on average over `duration_s` seconds, in bit/s; infinite if there is none.
+    /// Average rate that the policer passes over `duration_s` seconds, in bit/s; infinite if there is none.
     pub fn policed_bps(&self, duration_s: f64) -> f64 {
         let passes = |policer: PolicerConfig| policer.rate_bps.get() + policer.burst_bytes.get() * 8.0 / duration_s;
         self.policer.map_or(f64::INFINITY, passes)

@@ -1,4 +1,4 @@
-//! What a path may still carry today.
+//! Bytes that a path may still carry today.
 
 use super::config::PathRules;
 use crate::time::Time;

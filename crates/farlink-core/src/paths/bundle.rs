@@ -15,7 +15,7 @@ use crate::payload::Payload;
 use crate::rng::{RandomSource, SplitMix64};
 use crate::time::Time;
 
-/// What happened to a path or to the peer.
+/// Events of a path or of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The path carries packets.
@@ -49,7 +49,7 @@ pub struct BundleStats {
     pub repeated: u64,
     /// Packets from the peer that belong to another incarnation or path, or have been here before.
     pub strange: u64,
-    /// What was received.
+    /// Received packets.
     pub delivery: Delivery,
     /// Bytes that wait in front of the paths.
     pub queued_bytes: u64,
@@ -97,7 +97,7 @@ pub struct PathBundle<D> {
     /// How packets of the user are read and marked.
     pub(super) class_of: fn(&D) -> u8,
     pub(super) mark: fn(&mut D) -> bool,
-    /// Of what [`poll_transmit`](Self::poll_transmit) returned last.
+    /// Traffic class of the packet that [`poll_transmit`](Self::poll_transmit) returned last.
     pub(super) traffic_class: u8,
 }
 
@@ -222,7 +222,7 @@ impl<D: Payload> PathBundle<D> {
             self.stats.dropped += 1;
             return false;
         }
-        // What was taken out and is not sent yet has no advantage over a sparse flow that comes now.
+        // A packet that was taken out and is not sent yet has no advantage over a sparse flow that comes now.
         if let Some((waiting, _)) = self.staged[class].take() {
             self.queues[class].take_back(waiting);
         }
@@ -251,7 +251,7 @@ impl<D: Payload> PathBundle<D> {
         self.lanes.pop()
     }
 
-    /// What happened since.
+    /// The events since the last call.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

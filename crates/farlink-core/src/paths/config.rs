@@ -1,11 +1,11 @@
-//! What a bundle of paths does with each class of packets, and what each path may be used for.
+//! Policy of a bundle of paths for each class of packets, and use of each path.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// What the seal of a packet adds to it, in bytes: kind and path, connection id, packet number, tag (docs/bundle-protocol.md).
+/// Bytes that the seal of a packet adds to it: kind and path, connection id, packet number, tag (docs/bundle-protocol.md).
 pub const SEAL_BYTES: u32 = 1 + 4 + 4 + 16;
 
 /// Number of classes; class 0 goes first.
@@ -94,7 +94,7 @@ impl Default for PathBundleConfig {
     }
 }
 
-/// What a path may be used for.
+/// Use of a path.
 #[derive(Clone, Debug)]
 pub struct PathRules {
     /// The number of the path in packets, the same at both ends; the lowest free one unless set. Below [`MOST_PATHS`].

@@ -49,7 +49,7 @@ pub(super) struct Seen {
     pub(super) queue: f64,
 }
 
-/// What became of packets.
+/// Outcomes of packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     arrived: f64,
@@ -107,7 +107,7 @@ pub(super) struct Controller {
     latency: f64,
 }
 
-/// What the owner of a controller has to do.
+/// Actions for the owner of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
     Nothing,

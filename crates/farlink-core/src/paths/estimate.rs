@@ -55,7 +55,7 @@ impl WindowedMin {
     }
 }
 
-/// What acknowledgements say about the delay of a path.
+/// Delay of a path, as acknowledgements show it.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     smoothed: f64,

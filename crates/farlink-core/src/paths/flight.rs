@@ -1,4 +1,4 @@
-//! What a path carries and what became of it: packets in flight, their acknowledgements and losses.
+//! Packets in flight on a path, their acknowledgements and losses.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::packet::TICK_SECONDS;
 use super::repeats::{Chunk, Key};
 use crate::time::Time;
 
-/// What is done again if a packet is lost.
+/// Content of a packet that is sent again if it is lost.
 #[derive(Clone, Debug)]
 pub(super) enum Content<D> {
     /// A packet of the user, or a piece.
@@ -122,7 +122,7 @@ impl<D> Flight<D> {
     /// Takes the next number for a packet.
     pub(super) fn send(&mut self, now: Time, bytes: u32, content: Content<D>, is_unloaded: bool) {
         if self.bytes == 0 {
-            // What is measured over an idle time says nothing.
+            // A measurement over an idle time says nothing.
             self.delivered_at = now;
             self.acknowledged_from = now;
             self.far_ticks = None;

@@ -1,4 +1,4 @@
-//! What arrived from all paths, put together and in order: each packet once, and none waits for ever for one that is missing.
+//! Packets from all paths, put together and in order: each comes once, and none waits for ever for one that is missing.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -466,7 +466,7 @@ mod tests {
         assert_eq!((count(&mut lanes), lanes.counts.missing), (1, 1));
         lanes.expire(lanes.due());
         assert_eq!((count(&mut lanes), lanes.counts.missing), (2, 2));
-        // What comes too late is not delivered out of order.
+        // A packet that comes too late is not delivered out of order.
         lanes.insert(Time::from_secs(1), &piece(1, 8, 0, 8));
         assert_eq!((count(&mut lanes), lanes.counts.duplicates), (0, 1));
     }

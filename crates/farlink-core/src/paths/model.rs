@@ -71,7 +71,7 @@ impl World {
         self.ends[to].handle_packet(self.now, path, &packet);
     }
 
-    /// What states are told apart by.
+    /// Key by which states are told apart.
     fn key(&self) -> impl Hash + Eq + use<> {
         let flight: Vec<_> = self
             .in_flight

@@ -1,4 +1,4 @@
-//! What all paths together can do, computed from time to time.
+//! Rate and delay of all paths together, computed from time to time.
 
 use super::packet::Ticks;
 use super::path::{PathEnd, PathState};
@@ -27,7 +27,7 @@ const HELP: Time = Time::from_secs(2);
 /// Between two advices to the receiver that say the same.
 const ADVISE_AGAIN: Time = Time::from_secs(1);
 
-/// What all paths together can do.
+/// Rate and delay of all paths together.
 #[derive(Clone, Debug)]
 pub(super) struct Outlook {
     until: Time,
@@ -145,7 +145,7 @@ impl Outlook {
         }
     }
 
-    /// What the receiver should be told about missing packets, if it has to be told.
+    /// The notice to the receiver about missing packets, if one is needed.
     pub(super) fn advice(&mut self, now: Time) -> Option<Ticks> {
         if self.hold == Time::ZERO {
             return None;

@@ -1,4 +1,4 @@
-//! What the two ends of a bundle send each other over a path.
+//! Packets between the two ends of a bundle over a path.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -86,7 +86,7 @@ pub struct Acknowledgement {
     pub received: Stamp,
     /// How long its acknowledgement was held back.
     pub held: Ticks,
-    /// What else arrived.
+    /// Ranges of other packets that arrived.
     pub ranges: Ranges,
 }
 

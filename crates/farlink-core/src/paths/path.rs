@@ -112,7 +112,7 @@ struct Trial {
     decide_at: Option<Time>,
 }
 
-/// What acknowledgements changed.
+/// Changes by acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     None,
@@ -494,7 +494,7 @@ impl<D: Payload> PathEnd<D> {
         self.state == PathState::Probing && self.flight.len() < MOST_PROBES
     }
 
-    /// What a probe that is sent now is for.
+    /// Purpose of a probe that is sent now.
     pub(super) fn probe(&self) -> Content<D> {
         Content::Probe { is_trial: self.state == PathState::LeftOut }
     }

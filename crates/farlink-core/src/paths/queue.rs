@@ -356,7 +356,7 @@ mod tests {
         assert!(long.abs_diff(short) <= 2 * 1514, "{long} {short}");
     }
 
-    /// What adapts to marks as TCP does loses nothing; what cannot be marked beside it is thinned as before.
+    /// A flow that adapts to marks as TCP does loses nothing; one beside it that cannot be marked is thinned as before.
     #[test]
     fn what_can_be_marked_is_not_dropped() {
         // Packets with an even length can be marked.
@@ -381,7 +381,7 @@ mod tests {
         }
         assert!(queue.marked() > 20 && queue.dropped() > 20, "{} {}", queue.marked(), queue.dropped());
         assert!(left[0] > left[1], "{left:?}: this flow does not adapt, and nothing of it was dropped");
-        // What waits for too long is of no use, marked or not.
+        // A packet that waits for too long is of no use, marked or not.
         queue.push(Time::ZERO, Virtual(1000), 1);
         assert!(queue.pop_or_mark(Time::from_secs(100), PRESSURE, mark).is_none());
     }

@@ -1,4 +1,4 @@
-//! What the peer sends, and what time brings.
+//! Packets of the peer, and timers.
 
 use super::bundle::{Event, PathBundle, RETIRED};
 use super::flight::Content;
@@ -134,7 +134,7 @@ impl<D: Payload> PathBundle<D> {
         self.wake = now;
     }
 
-    /// What a path that was left out carried because no other did is not acknowledged.
+    /// Fails the packets of a path that was left out and carried them only because no other did: they are not acknowledged.
     fn fail_left_out(&mut self, now: Time, index: usize) {
         let Some(end) = self.path_mut(index) else { return };
         let held = end.flight.clear();

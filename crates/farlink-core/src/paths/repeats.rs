@@ -25,7 +25,7 @@ pub(super) struct Chunk<D> {
     pub(super) has_copies: bool,
 }
 
-/// What tells pieces apart.
+/// Identity of a piece.
 pub(super) type Key = (u8, u8, u64, u16);
 
 impl<D: Payload> Chunk<D> {
@@ -58,7 +58,7 @@ impl<D: Payload> Chunk<D> {
     }
 }
 
-/// What becomes of a piece that a path lost.
+/// Treatment of a piece that a path lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is sent again.

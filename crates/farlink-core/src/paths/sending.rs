@@ -1,4 +1,4 @@
-//! What is sent next, and over which path.
+//! Choice of the next packet, and of its path.
 
 use super::bundle::{Event, PathBundle};
 use super::config::{CLASSES, Policy};
@@ -76,7 +76,7 @@ impl<D: Payload> PathBundle<D> {
         self.staged[class].is_some() || !self.queues[class].is_empty() || self.repeats.first(class as u8).is_some()
     }
 
-    /// What is no data: acknowledgements, probes, and news about closed paths.
+    /// Packets without data: acknowledgements, probes, and notices of closed paths.
     fn next_control(&mut self, now: Time) -> Option<(PathId, Packet<D>)> {
         while let Some((via, path)) = self.closes.pop_front() {
             if self.path(via).is_some_and(|end| end.state == PathState::Up) {
@@ -439,7 +439,7 @@ impl<D: Payload> PathBundle<D> {
         let is_better = |other: &&PathEnd<D>| {
             other.state == PathState::Up && other.id != end.id && other.control.loss() < loss / 2.0
         };
-        // What carries most of the bundle is used all the same: what it loses is sent again.
+        // A path that carries most of the bundle is used all the same: its losses are sent again.
         let better: f64 = self.ends().filter(is_better).map(|other| other.control.rate()).sum();
         let cause = if is_lossy && better > 0.5 * end.control.rate() {
             Cause::Loss

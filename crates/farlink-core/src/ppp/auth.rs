@@ -268,7 +268,7 @@ impl Prover {
     }
 }
 
-/// What follows a byte with its length, and the rest.
+/// A field with its length in the first byte, and the rest.
 fn counted(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = data.split_first()?;
     rest.split_at_checked(usize::from(length))

@@ -33,11 +33,11 @@ const HEADER_BYTES: usize = 4;
 /// A packet of LCP, IPCP, IPV6CP, PAP or CHAP: all have this header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ControlPacket {
-    /// What it is.
+    /// Its code.
     pub code: u8,
     /// Which request an answer belongs to.
     pub id: u8,
-    /// What follows the header.
+    /// Content behind the header.
     pub data: Bytes,
 }
 
@@ -66,7 +66,7 @@ impl ControlPacket {
 pub struct Choice {
     /// Type of the option.
     pub kind: u8,
-    /// What it says.
+    /// Its content.
     pub data: Vec<u8>,
 }
 

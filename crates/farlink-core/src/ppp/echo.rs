@@ -99,7 +99,7 @@ impl Echo {
         self.due
     }
 
-    /// What is due: the number of a request to be sent.
+    /// The number of a request that is due.
     pub fn on_timeout(&mut self, now: Time) -> Option<u8> {
         self.due.filter(|due| *due <= now)?;
         self.due = None;

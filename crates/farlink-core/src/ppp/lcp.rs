@@ -76,7 +76,7 @@ impl Discriminator {
     }
 }
 
-/// What an end wants of a line. `Default` is a plain line without proof and without multilink.
+/// Options that an end wants for a line. `Default` is a plain line without proof and without multilink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LcpConfig {
     /// Longest information field that this end takes, bytes.
@@ -85,15 +85,15 @@ pub struct LcpConfig {
     pub receive_map: Accm,
     /// Whether addresses and protocol numbers may be shortened, both ways.
     pub compresses: bool,
-    /// What the peer has to prove itself by, the best first; empty: it need not.
+    /// Protocols by which the peer has to prove itself, the best first; empty: it need not.
     pub demands: Vec<Proof>,
-    /// What this end can prove itself by.
+    /// Protocols by which this end can prove itself.
     pub offers: Vec<Proof>,
     /// Multilink; `None`: this line is alone.
     pub multilink: Option<Multilink>,
 }
 
-/// What an end wants of a bundle.
+/// Options that an end wants for a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Multilink {
     /// Longest packet that this end puts together, bytes.
@@ -170,9 +170,9 @@ pub enum Hopeless {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LcpOptions {
     config: LcpConfig,
-    /// What we ask for: how the peer sends.
+    /// Options that this end asks for: how the peer sends.
     ours: Agreed,
-    /// What the peer asked for last, if that was acceptable: how we send.
+    /// Options that the peer asked for last, if they were acceptable: how this end sends.
     peers: Agreed,
     /// Types that the peer has rejected.
     rejected: Vec<u8>,
@@ -328,7 +328,7 @@ impl Options for LcpOptions {
                 kind::SHORT_NUMBERS => self.ours.short_numbers = false,
                 _ => {}
             }
-            // What has to be proven is asked for as long as there is a negotiation.
+            // Every negotiation asks for the proof that is demanded.
             if choice.kind != kind::AUTHENTICATION && self.asks(choice.kind) {
                 self.rejected.push(choice.kind);
             }
@@ -336,7 +336,7 @@ impl Options for LcpOptions {
     }
 }
 
-/// What is said about one option of the peer.
+/// The answer to one option of the peer.
 enum Each {
     Good,
     OurMagic,

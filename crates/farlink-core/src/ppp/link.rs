@@ -99,7 +99,7 @@ impl Cause {
     }
 }
 
-/// What a line is like.
+/// Configuration of a line.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// Options of the line. `demands` and `offers` follow from the identities.
@@ -119,7 +119,7 @@ impl Default for LinkConfig {
     }
 }
 
-/// What a line tells its bundle.
+/// Events of a line for its bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkEvent {
     /// Packets of the network may be sent.
@@ -213,7 +213,7 @@ impl Link {
         self.lcp.options.is_multilink()
     }
 
-    /// Who the peer is: its system, and the name that it has proven.
+    /// Identity of the peer: its system, and the name that it has proven.
     pub(super) fn peer(&self) -> (Discriminator, Option<Vec<u8>>) {
         let name = self.verifier.as_ref().and_then(|verifier| match verifier.standing() {
             Standing::Proven(name) => name.clone(),

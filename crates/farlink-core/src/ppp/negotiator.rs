@@ -9,7 +9,7 @@ use super::control::{Choice, ControlPacket, code, decode_choices, encode_choices
 use crate::rng::RandomSource;
 use crate::time::Time;
 
-/// What an end says about the peer's Configure-Request.
+/// An end's answer to the peer's Configure-Request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All options are acceptable.
@@ -24,7 +24,7 @@ pub enum Verdict {
 pub trait Options {
     /// A negotiation begins: from the wishes of the configuration again.
     fn begin(&mut self, random: &mut dyn RandomSource);
-    /// What the next Configure-Request asks for.
+    /// Options of the next Configure-Request.
     fn wanted(&self) -> Vec<Choice>;
     /// Judges the peer's request; `None` if it is nonsense. What is acceptable takes effect when it is acknowledged.
     fn judge(&mut self, choices: &[Choice], random: &mut dyn RandomSource) -> Verdict;
@@ -54,7 +54,7 @@ impl Default for Limits {
     }
 }
 
-/// What a negotiation tells the layers beside it.
+/// Events of a negotiation for the layers beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// Both ends agree.

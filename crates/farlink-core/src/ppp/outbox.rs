@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::hdlc::{ABORT, Accm, encode};
 
-/// What a frame carries.
+/// Content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Load {
     /// A packet of the line itself.

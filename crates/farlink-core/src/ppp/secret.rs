@@ -51,7 +51,7 @@ fn digest(parts: &[&[u8]]) -> [u8; 16] {
     hash.finalize().into()
 }
 
-/// Who somebody is, and the secret that proves it.
+/// A name, and the secret that proves it.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// The name, up to 255 bytes.
@@ -60,7 +60,7 @@ pub struct Credentials {
     pub secret: Secret,
 }
 
-/// Who both ends are.
+/// Identities of both ends.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     /// This end, if it can prove itself.

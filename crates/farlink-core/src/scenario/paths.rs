@@ -114,7 +114,7 @@ pub struct Unplugged {
     pub from_s: Seconds,
     /// When it ends, in seconds after the start of the run.
     pub to_s: Seconds,
-    /// Who is told at once, as by an interface that is down.
+    /// The end that notices at once, as by an interface that is down.
     #[serde(default)]
     pub noticed_by: NoticedBy,
 }

@@ -22,7 +22,7 @@ struct Last {
     /// As it was given.
     given: Value,
     scenario: Scenario,
-    /// What is written for each of [`KEYS`].
+    /// Text for each of [`KEYS`].
     texts: Vec<Option<String>>,
     /// Places in [`KEYS`] of the tables that hold what varies.
     varying: Vec<usize>,
@@ -66,7 +66,7 @@ fn transports(scenario: &Scenario) -> String {
     table["transport"].to_string()
 }
 
-/// What is written for a key, if anything.
+/// Text for a key, if there is one.
 fn written(key: &str, scenario: &Scenario) -> Option<String> {
     let is_left_out = key == "hop" && scenario.hop.is_empty();
     (!is_left_out).then(|| json(key, scenario)).filter(|text| text != "null")

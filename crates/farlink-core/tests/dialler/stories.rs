@@ -209,7 +209,7 @@ fn a_budget_ends_a_call_until_the_next_day() {
     assert_eq!(again.wait(4400.0), [Order::Dial(0)]);
 }
 
-/// Who calls, and does not speak PPP, cannot close a line to others.
+/// A caller who does not speak PPP cannot block a line for others.
 #[test]
 fn a_caller_without_a_link_does_not_block_the_line() {
     let mut story = Story::of(&bundle(1, r#", "limits": {"attempts": 2}"#, r#", "role": "answer""#));

@@ -39,7 +39,7 @@ pub(crate) fn forged_packets(mut bytes: &[u8]) {
                 if let Some(header) = packet.get_mut(..5)
                     && act % 8 > 4
                 {
-                    // Of one of two incarnations, for whoever listens.
+                    // A header of one of two incarnations, for any listener.
                     header.copy_from_slice(&[act >> 6, 0, 1 + u8::from(act & 0x20 != 0), 0, 0]);
                 }
                 if let Some(packet) = decode(packet.into()) {

@@ -1,4 +1,4 @@
-//! What the TUN device carries, for Wireshark (pcapng, LINKTYPE_RAW).
+//! Capture of the TUN device's packets for Wireshark (pcapng, LINKTYPE_RAW).
 
 use std::borrow::Cow;
 use std::fs::File;

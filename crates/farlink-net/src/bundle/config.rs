@@ -16,7 +16,7 @@ use super::error::BundleError;
 use super::path_config::{self, PathConfig, list, remotes};
 use super::raw::{Addresses, Raw, RawClass, RawLimits, Tun};
 
-/// What a bundle does, checked and with the files that it names.
+/// Configuration of a bundle, checked and with the files that it names.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The file.
@@ -25,11 +25,11 @@ pub struct Config {
     pub keys: StateFolder,
     /// The other end.
     pub peer: Peer,
-    /// What both ends have beside their keys.
+    /// The pre-shared key of both ends.
     pub shared: PresharedKey,
     /// The device.
     pub tun: Tun,
-    /// What goes through it.
+    /// Destinations that are reached through it.
     pub routes: Vec<IpNet>,
     /// Whether packets may leave outside the device while the bundle is down.
     pub fallback: bool,
@@ -137,7 +137,7 @@ impl Config {
         self.paths.iter().fold(0, |all, path| all | 1 << path.number)
     }
 
-    /// What it does, a line each.
+    /// A summary for people, line by line.
     pub fn lines(&self) -> Vec<String> {
         let name = &self.peer.name;
         let mut lines = vec![match &self.peer.at {
@@ -164,7 +164,7 @@ impl Config {
         lines
     }
 
-    /// What the system is set to that would keep packets from arriving.
+    /// Settings of the system that would keep packets from arriving.
     fn warnings(&self) -> Vec<String> {
         let filters = |name: &str| {
             let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"));

@@ -57,7 +57,7 @@ const ECN_BITS: u8 = 0b11;
 /// Longest packets of paths to an end that listens, before they are searched.
 const USUAL_LONGEST: u16 = 1500;
 
-/// What a bundle is told while it runs.
+/// Commands to a running bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Read the configuration again.
@@ -85,7 +85,7 @@ pub(super) struct Driver<T> {
     losses: Vec<u64>,
     pub(super) has_routes: bool,
     faults: BTreeMap<String, Time>,
-    /// What was said last of each path that the bundle told of.
+    /// The latest event of each path that the bundle reported.
     pub(super) told: BTreeMap<String, &'static str>,
     own: Own,
     metrics: Option<Pages>,
@@ -104,7 +104,7 @@ impl Bundle {
     }
 }
 
-/// What a turn begins with.
+/// The cause of a turn of the loop.
 enum Woken {
     Work,
     Interfaces,
@@ -431,7 +431,7 @@ impl<T: FnMut(Event)> Driver<T> {
         }
     }
 
-    /// What need not follow at once.
+    /// Work that need not be done at once.
     fn tick(&mut self) {
         let now = self.clock.now();
         for (path, lost) in (0..).zip(&mut self.losses) {

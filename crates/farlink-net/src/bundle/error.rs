@@ -25,7 +25,7 @@ pub enum BundleError {
     Output {
         /// Where.
         what: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The helper or the device is gone while the bundle runs.
@@ -41,7 +41,7 @@ impl BundleError {
         BundleError::Config(ConfigFault::new(path, what, remedy))
     }
 
-    /// What a process should exit with: 1 when something has ended, 2 when someone has to change something first.
+    /// Exit code of a process: 1 when something has ended, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         match self {
             BundleError::Ended(_) | BundleError::Privileged(PrivilegedError::Gone | PrivilegedError::Silent(_)) => 1,

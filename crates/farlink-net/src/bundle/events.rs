@@ -1,4 +1,4 @@
-//! What happens to a bundle, in words.
+//! Events of a bundle, in words.
 
 use farlink_core::paths::{Cause, Event as PathEvent};
 
@@ -8,7 +8,7 @@ use super::session::{Closing, Event as SessionEvent, Fault};
 /// Something that users should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is, a short word.
+    /// Its kind, a short word.
     pub kind: &'static str,
     /// Name of the path, if it is about one.
     pub path: Option<String>,
@@ -25,7 +25,7 @@ impl Event {
         Event { kind, path: Some(path.to_owned()), text: text.into() }
     }
 
-    /// What a session tells; `None` if users need not know.
+    /// The event of a session; `None` if users need not know.
     pub(super) fn of_session(config: &Config, event: &SessionEvent) -> Option<Self> {
         let name = |path: u8| config.path(path).map_or("?", |path| &path.name);
         let peer = &config.peer.name;
@@ -48,7 +48,7 @@ impl Event {
         })
     }
 
-    /// What a bundle tells; `None` if the path is not configured.
+    /// The event of a bundle; `None` if the path is not configured.
     pub(super) fn of_bundle(config: &Config, event: PathEvent) -> Option<Self> {
         let of = match event {
             PathEvent::Up(path) | PathEvent::Down(path, _) | PathEvent::LeftOut(path, _) => Some(path),

@@ -1,4 +1,4 @@
-//! What a packet of a TUN device belongs to: its flow, so that packets of one stay in order, and its class.
+//! Flow and class of a packet of a TUN device. Packets of a flow stay in order.
 
 use farlink_core::emulator::ip::dscp;
 

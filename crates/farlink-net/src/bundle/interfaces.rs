@@ -18,7 +18,7 @@ pub(super) struct Interface {
     /// Whether it is up, with a carrier.
     pub(super) is_up: bool,
     pub(super) mtu_bytes: u16,
-    /// Those that packets may have, of both families, in order.
+    /// Addresses that packets may have, of both families, in order.
     pub(super) addresses: Vec<IpAddr>,
 }
 
@@ -39,7 +39,7 @@ impl Interfaces {
         let (connection, handle, _) = new_connection()?;
         tokio::spawn(watched);
         tokio::spawn(connection);
-        // One that waits is enough: all is looked at anew.
+        // One waiting notice is enough: everything is read again.
         let (tell, changes) = channel(1);
         tokio::spawn(async move {
             while messages.next().await.is_some() && !tell.is_closed() {

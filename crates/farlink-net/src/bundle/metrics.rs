@@ -27,7 +27,7 @@ pub(super) struct Family {
     samples: Vec<(String, String, String)>,
 }
 
-/// What was counted last of each peer whose numbers stand on a page.
+/// The latest counts of each peer on a page of metrics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     peers: Arc<Mutex<BTreeMap<String, Vec<Family>>>>,
@@ -42,7 +42,7 @@ impl Pages {
         Pages { has_peers, ..Pages::default() }
     }
 
-    /// What [`serve`] serves.
+    /// Metrics that [`serve`] serves.
     pub(super) fn text(&self) -> Shared {
         self.text.clone()
     }
@@ -78,7 +78,7 @@ impl Pages {
 /// The latest text.
 pub(crate) type Shared = Arc<Mutex<String>>;
 
-/// What the driver itself counts.
+/// Counters of the driver itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own {
     /// Packets from the device that are no IP.

@@ -9,7 +9,7 @@ use crate::mux::{Batch, Route};
 
 use super::session::Place;
 
-/// What one call gives to the kernel at most: the length of a UDP datagram before it is cut.
+/// Most bytes that one call gives to the kernel: the length of a UDP datagram before it is cut.
 const MOST_BYTES: usize = 60_000;
 
 /// Datagrams of equal length, the last of which may be shorter.
@@ -49,7 +49,7 @@ impl Outbox {
         self.to.filter(|_| self.count > 0)
     }
 
-    /// What waits.
+    /// Waiting datagrams.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -35,7 +35,7 @@ pub struct PathConfig {
     pub mtu_bytes: Option<u16>,
     /// The serial line that it goes over in place of an interface, at both ends.
     pub line: Option<Line>,
-    /// What it may be used for.
+    /// Traffic that it may carry.
     pub rules: PathRules,
 }
 

@@ -138,7 +138,7 @@ impl<'de> Deserialize<'de> for Addresses {
     }
 }
 
-/// What fits into 1500 bytes with the headers of IPv4, UDP, seal and bundle, with some to spare for a tunnel beneath.
+/// Length that fits into 1500 bytes with the headers of IPv4, UDP, seal and bundle, with some to spare for a tunnel beneath.
 const fn usual_mtu_bytes() -> u16 {
     1400
 }

@@ -61,7 +61,7 @@ fn steps(old: &Config, new: &Config, has_routes: bool) -> Vec<Step> {
     steps
 }
 
-/// What differs and cannot change while the bundle runs.
+/// A difference that cannot be taken over while the bundle runs.
 fn fixed(old: &Config, new: &Config) -> Vec<String> {
     let mut all = Vec::new();
     let mut note = |key: &str, differs: bool| {

@@ -18,14 +18,14 @@ use crate::tty::{Place as Port, Said, run_port};
 const LONGEST_FRAME: usize = 2048;
 /// Frames that wait for a line, in seconds of its rate: the scheduler sends no more than the line carries, so that few wait.
 const MOST_WAIT_S: f64 = 10.0;
-/// What ports have said and the driver has not heard, at most: a port that says more waits.
+/// Most reports of ports that the driver has not taken: a port that has more waits.
 const MOST_SAID: usize = 64;
 /// Numbers of lines, in place of those of sockets.
 const FIRST: usize = 1 << 16;
 /// Lines have no addresses.
 const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
 
-/// What ports say, path by path.
+/// Reports of ports, path by path.
 pub(super) type Heard = Receiver<(usize, Said)>;
 
 /// The lines among the paths.

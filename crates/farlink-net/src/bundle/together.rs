@@ -23,7 +23,7 @@ pub fn check(configs: &[Config]) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// What two of them have in common, and what to do.
+/// A resource that two configurations share, and the remedy.
 fn clash(one: &Config, other: &Config) -> Option<(String, &'static str)> {
     if one.path == other.path {
         return Some(("the configuration is there twice".to_owned(), "give each file once"));

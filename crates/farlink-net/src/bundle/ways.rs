@@ -8,7 +8,7 @@ use crate::privileged::DeviceName;
 use super::interfaces::Interface;
 use super::path_config::PathConfig;
 
-/// What a path goes through. If any of it changes, the path has another way.
+/// Interface, source address and gateway of a path. If any of them changes, the path has another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     pub(super) device: DeviceName,

@@ -1,4 +1,4 @@
-//! What is counted of custody.
+//! Counters of custody.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ impl Count {
     }
 }
 
-/// What is counted of custody.
+/// Counters of custody.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Streams that were passed on whole.

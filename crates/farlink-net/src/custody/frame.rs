@@ -1,4 +1,4 @@
-//! What stands in the streams of custody, in both directions. `docs/gateway-protocol.md`
+//! Frames of the streams of custody, in both directions. `docs/gateway-protocol.md`
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -35,7 +35,7 @@ pub enum Frame {
         /// Whether the end is kept.
         has_end: bool,
     },
-    /// Who has kept the whole stream may forget it. `[T18]`
+    /// The node that holds the whole stream may forget it. `[T18]`
     Forget,
     /// The stream is not taken. `[T19]`
     Refused(Refusal),
@@ -96,7 +96,7 @@ impl Frames {
 
 impl Frame {
     fn of(kind: u8, mut content: Bytes) -> Option<Self> {
-        // What stands behind the fields is of later versions.
+        // Bytes behind the fields belong to later versions.
         Some(match kind {
             DATA => {
                 let position = content.try_get_u64().ok()?;

@@ -21,7 +21,7 @@ pub(super) struct Link {
     out: BytesMut,
 }
 
-/// What happens to a link.
+/// Events of a link.
 #[derive(Debug)]
 pub(super) enum LinkEvent {
     /// A frame has come.
@@ -113,7 +113,7 @@ impl Link {
     }
 }
 
-/// What happens to a link that may not be there: then nothing.
+/// Events of a link that may not be there: then none.
 pub(super) async fn event_of(link: &mut Option<Link>, wants_frame: bool) -> io::Result<LinkEvent> {
     match link {
         Some(link) => link.event(wants_frame).await,

@@ -477,7 +477,7 @@ mod tests {
         assert!(commit.run().is_err());
         drop(commit);
         model.disk.set_fails(Fails::Nothing);
-        // Nobody was told that it was passed on: it is offered again.
+        // The journal does not say that it was passed on: it is offered again.
         let found = model.store.take().unwrap().recover_again().unwrap();
         assert!(!found.is_finished);
         assert_eq!((found.journal.received, found.journal.held.bytes()), (20_000, 0));

@@ -30,7 +30,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// The longest pause between attempts to recover a stream.
 const LONGEST_AGAIN: Duration = Duration::from_secs(60);
 
-/// What nodes of all streams share.
+/// State that the nodes of all streams share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Connections that it opens are near-reliable.
@@ -55,20 +55,20 @@ impl Shared {
 /// Where the next node is.
 pub(super) type Next = Arc<dyn Fn(&Label) -> Option<(PublicKey, SocketAddr)> + Send + Sync>;
 
-/// What a node is told.
+/// Commands to a node.
 #[derive(Debug)]
 pub(super) enum Told {
     /// The previous node has a connection, and has said which stream it is.
     Incoming(Link),
     /// Gives the stream up.
     GiveUp,
-    /// Nobody will ask for the stream again, which was passed on.
+    /// The stream was passed on, and its source will not ask for it again.
     Forget,
     /// Ends, and leaves everything on the disk.
     Stop,
 }
 
-/// What others see of a node.
+/// Public state of a node.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     /// When something last came or was kept by the next node, in microseconds since the gateway was started.
@@ -86,7 +86,7 @@ pub(super) struct Node {
     stream: StreamId,
     gateway: Gateway<StreamStore>,
     incoming: Option<Link>,
-    /// What the previous node was told over this connection.
+    /// Position that was reported to the previous node over this connection.
     told: Option<Durable>,
     /// A frame for which there was no room.
     pending: Option<Frame>,
@@ -220,7 +220,7 @@ impl Node {
             told = mailbox.recv() => match told {
                 Some(Told::Incoming(link)) => {
                     (self.incoming, self.told) = (Some(link), None);
-                    // What the old connection still had comes again over the new one.
+                    // Data that was still in the old connection comes again over the new one.
                     (self.pending, self.try_again) = (None, None);
                     self.gateway.on_incoming(0);
                     self.note_activity();
@@ -378,7 +378,7 @@ impl Node {
     /// Acknowledges what is on the disk. `[N2]`
     fn tell_kept(&mut self) {
         let durable = self.gateway.store_mut().durable();
-        // One that does not read is told no more: what waits for it must not grow.
+        // A peer that does not read gets no more reports: their queue must not grow.
         let told = self.told;
         let is_due = |link: &&mut Link| told != Some(durable) && link.unwritten() == 0;
         if let Some(link) = self.incoming.as_mut().filter(is_due) {
@@ -459,7 +459,7 @@ impl Node {
                     }
                     return Some(Node::recovered(shared, next, shown, stream, recovered));
                 }
-                // What may not be on the disk must not be taken for kept. Files that cannot be opened now may be later.
+                // Data that may not be on the disk must not count as kept. Files that cannot be opened now may be later.
                 Err(error) => {
                     pause = (2 * pause).min(LONGEST_AGAIN);
                     tracing::error!(%stream, %error, again_s = pause.as_secs_f64(), "the stream cannot be read and waits");

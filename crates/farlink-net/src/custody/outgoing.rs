@@ -25,7 +25,7 @@ const AHEAD_BYTES: usize = 1 << 18;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What happens to the connection to the next node.
+/// Events of the connection to the next node.
 #[derive(Debug)]
 pub(super) enum OutgoingEvent {
     Link(io::Result<LinkEvent>),
@@ -33,7 +33,7 @@ pub(super) enum OutgoingEvent {
     Again,
 }
 
-/// What follows from that.
+/// Actions that follow from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     None,
@@ -53,7 +53,7 @@ pub(super) struct Outgoing {
     /// Written into the present connection and not kept.
     unkept: VecDeque<Span>,
     kept_bytes: u64,
-    /// What the next node has, as it has said over this connection; it may be more than was written.
+    /// Position up to which the next node has the stream, by its reports over this connection. It may be beyond what was written.
     kept_to: u64,
     has_put_end: bool,
     again: Option<Instant>,
@@ -133,7 +133,7 @@ impl Outgoing {
         Ok(known > 0)
     }
 
-    /// What happens next. It may be cancelled.
+    /// The next event. It may be cancelled.
     pub(super) async fn event(&mut self) -> OutgoingEvent {
         match self.again {
             Some(again) => {

@@ -30,7 +30,7 @@ pub(super) struct FileName {
     pub(super) number: u64,
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// How the stream stands where the file begins, which is the position; the content is [`Stream`].
@@ -45,11 +45,11 @@ pub(super) enum Kind {
     Finished,
     /// Everything below the position was brought to the disk and may have been acknowledged.
     Durable,
-    /// What is before the position does not come any more; the content is the position where that begins.
+    /// Data before the position does not come any more; the content is the position where the gap begins.
     Gap,
 }
 
-/// What the first record of each file says, twice.
+/// Content of the first record of each file, which has it twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stream {
     /// The key of who sends it. Nobody else may continue it.
@@ -69,7 +69,7 @@ pub(super) struct Found {
     pub(super) content: Range<usize>,
 }
 
-/// What a file has.
+/// Content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan {
     pub(super) found: Vec<Found>,
@@ -168,7 +168,7 @@ pub(super) fn scan(name: &FileName, file: &[u8]) -> Scan {
     let (mut at, mut whole_to) = (0, 0);
     while at < file.len() {
         let Some((found, end)) = read(name, file, at) else {
-            // What follows may be whole: the next place where a record may begin.
+            // The rest may be whole: the next place where a record may begin.
             let rest = &file[at + 1..];
             at += 1 + rest.windows(MAGIC.len()).position(|it| it == MAGIC).unwrap_or(rest.len());
             continue;

@@ -23,7 +23,7 @@ use super::store::StreamStore;
 use super::stream::{Label, StreamId};
 use super::usage::Usage;
 
-/// What custody may take.
+/// Limits of custody.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     /// Of all streams on the disk, in bytes.
@@ -36,9 +36,9 @@ pub(crate) struct Bounds {
     pub(crate) expires: Duration,
 }
 
-/// Who sends to which sink, and where the next node is.
+/// Which host may send to which sink, and where the next node is.
 pub(crate) trait Routes: Send + Sync {
-    /// Where the next node to a sink is; `None` if no host may send there, or nobody knows where it is.
+    /// Where the next node to a sink is; `None` if no host may send there, or its address is not known.
     fn next(&self, label: &Label) -> Option<(PublicKey, SocketAddr)>;
 
     /// Whether a host may send to a sink.
@@ -164,7 +164,7 @@ impl Relay {
     pub(crate) async fn take(self: Arc<Self>, connection: Connection) {
         let Some((from, _)) = connection.peer() else { return };
         let mut link = Link::new(connection);
-        // What it brings is kept or comes again: the end of the program need not wait for a previous node, which may be gone.
+        // Its data is kept or comes again: the end of the program need not wait for a previous node, which may be gone.
         link.leave();
         let Ok(Ok(Frame::Open { stream, label })) = tokio::time::timeout(OPENING, link.frame()).await else { return };
         match self.admit(from, stream, label) {
@@ -301,7 +301,7 @@ mod tests {
     use bytes::Bytes;
     use farlink_core::gateway::Store;
 
-    /// What is logged.
+    /// Events for the log.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -42,7 +42,7 @@ pub struct SinkStream {
     has_read_end: bool,
 }
 
-/// What comes next in a stream.
+/// The next part of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Bytes, each of them once and in order.
@@ -178,7 +178,7 @@ async fn forgotten(link: &mut Link, known: &Known, stream: StreamId, end: u64) {
     loop {
         match link.event(true).await {
             Ok(LinkEvent::Written) | Ok(LinkEvent::Frame(Frame::Data { .. })) => {}
-            // One that does not read is told no more.
+            // A peer that does not read gets no more reports.
             Ok(LinkEvent::Frame(Frame::End { .. })) if link.unwritten() > 0 => {}
             Ok(LinkEvent::Frame(Frame::End { .. })) => link.put(&Frame::Kept { position: end, has_end: true }),
             Ok(LinkEvent::Frame(Frame::Forget)) => {
@@ -211,7 +211,7 @@ impl SinkStream {
         self.read
     }
 
-    /// What comes next; `None` at the end. It waits as long as gateways take, and may be cancelled.
+    /// The next part; `None` at the end. It waits as long as gateways take, and may be cancelled.
     ///
     /// # Errors
     /// If the endpoint cannot be used any more.
@@ -224,7 +224,7 @@ impl SinkStream {
                     self.next = (!data.is_empty()).then_some((position, data));
                     return Ok(Some(Piece::Lost(lost)));
                 }
-                // What was read comes again after a crash of the gateway.
+                // Data that was read comes again after a crash of the gateway.
                 let known = (self.read - position).min(data.len() as u64) as usize;
                 data.advance(known);
                 if !data.is_empty() {

@@ -17,7 +17,7 @@ use super::stream::{Label, StreamId};
 
 /// A stream that this program hands to a gateway, which passes it on.
 ///
-/// What was written and is not [kept](Self::kept) by the gateway is held here, and sent again if the gateway has lost it.
+/// Written data that the gateway has not [kept](Self::kept) yet is held here, and sent again if the gateway has lost it.
 #[derive(Debug)]
 pub struct Source {
     stream: StreamId,

@@ -1,4 +1,4 @@
-//! What names a stream in custody: its number, where it goes, and who sends it.
+//! Name of a stream in custody: its number, destination and sender.
 
 use std::fmt;
 use std::str::FromStr;

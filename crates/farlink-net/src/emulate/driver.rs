@@ -74,7 +74,7 @@ impl<L: Line> Line for &mut L {
     }
 }
 
-/// What is played.
+/// The path that is emulated, and its duration.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The path.

@@ -1,4 +1,4 @@
-//! What a run did, and whether it kept its time.
+//! Report of a run: counts of packets, and whether it kept its time.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Lateness {
 /// One way.
 #[derive(Clone, Debug, Default)]
 pub struct WayReport {
-    /// What became of the packets.
+    /// Outcomes of the packets.
     pub counts: Counts,
     /// Bytes of packets under way.
     pub held_bytes: u64,

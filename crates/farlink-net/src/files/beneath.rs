@@ -77,7 +77,7 @@ impl Beneath {
         }
     }
 
-    /// What stands there, a symbolic link as itself; `None` when nothing does.
+    /// The entry at a path, a symbolic link as itself; `None` if there is none.
     pub(super) fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
         match self.open(path, OFlags::PATH, Mode::empty()) {
             Ok(file) => Ok(Some(fs::fstat(&file)?)),
@@ -140,7 +140,7 @@ impl Beneath {
     }
 }
 
-/// What [`Beneath::make_folder`] found.
+/// Outcome of [`Beneath::make_folder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
     New,

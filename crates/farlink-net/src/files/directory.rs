@@ -27,7 +27,7 @@ pub(super) struct Directory {
     pub(super) work: Beneath,
 }
 
-/// What there is of a file.
+/// State of a file at the receiver.
 pub(super) enum Look {
     Nothing,
     /// The beginning of it in the work folder.

@@ -63,7 +63,7 @@ impl Key {
     }
 }
 
-/// What tells one state of a source file from another.
+/// State of a source file: if it differs, the file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) size: u64,
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// What of a file is there from an earlier transfer.
+/// The part of a file that an earlier transfer left.
 #[derive(Clone)]
 pub(super) struct Kept {
     pub(super) length: u64,

@@ -1,4 +1,4 @@
-//! What can go wrong with a whole transfer, with a remedy for each, and what the process should exit with.
+//! Errors of a whole transfer, each with a remedy, and the exit code of the process.
 
 use std::fmt;
 use std::io;
@@ -16,20 +16,20 @@ pub enum FilesError {
     /// The operating system refused something on this side.
     #[error("cannot {action} \"{}\": {source}; {}", printable(path), remedy(source))]
     Local {
-        /// What was tried, as a verb: "open", "write".
+        /// The operation, as a verb: "open", "write".
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the operating system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What the caller or the other side asks for is against a rule of this side.
+    /// A request of the caller or the other side is against a rule of this side.
     #[error("{0}")]
     Refused(#[from] Refusal),
     /// The other side refused, and said why.
     #[error("the other side refused: {reason}")]
     RefusedByPeer {
-        /// What it says, with control characters escaped.
+        /// Its message, with control characters escaped.
         reason: String,
         /// Whether it was the network's fault and not that of a side.
         is_network: bool,
@@ -66,7 +66,7 @@ impl FilesError {
         FilesError::Local { action, path: path.to_owned(), source: source.into() }
     }
 
-    /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
+    /// Exit code of a process: 1 when the network failed, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         match self {
             FilesError::Stream(_)
@@ -81,7 +81,7 @@ impl FilesError {
         }
     }
 
-    /// What the other side may read: paths of this host are left out, but for those below `base`. `None` when the other
+    /// The text that the other side may read: paths of this host are left out, but for those below `base`. `None` when the other
     /// side could not be told, or said it itself.
     pub(super) fn for_peer(&self, base: Option<&Path>) -> Option<String> {
         match self {
@@ -106,11 +106,11 @@ impl FilesError {
 /// Something is against a rule of this side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was asked for.
+    /// The request.
     pub value: String,
-    /// What is allowed.
+    /// The rule.
     pub rule: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 

@@ -11,7 +11,7 @@ use super::digest::{DIGEST_BYTES, Digest};
 use super::error::{FilesError, FormatError};
 use super::printable::printable_text;
 
-/// What both sides' streams begin with.
+/// First bytes of both sides' streams.
 const MAGIC: [u8; 8] = *b"FARFILES";
 
 /// Version of the format, behind [`MAGIC`].
@@ -31,7 +31,7 @@ pub(super) const MANIFEST_FRAME_BYTES: usize = 1 << 16;
 /// Bytes of a reason or a message, at most.
 const TEXT_BYTES: usize = 1024;
 
-/// What is read from the stream at a time, and so allocated before any byte of a frame has come.
+/// Bytes that are read from the stream at a time, and so allocated before any byte of a frame has come.
 const READ_BYTES: usize = 1 << 16;
 
 /// How long a side that ends a transfer tries to say why, or to hear why the other one does.

@@ -1,4 +1,4 @@
-//! What a receiver takes from a sender it does not trust with its disk and memory.
+//! Limits of a receiver, against a sender that is not trusted with its disk and memory.
 
 /// Bounds on what one transfer may bring.
 ///
@@ -36,7 +36,7 @@ impl Default for Limits {
 /// How a receiver receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveOptions {
-    /// What it takes at most.
+    /// Limits of what it takes.
     pub limits: Limits,
     /// Whether a file replaces another one of its name whose bytes differ. If not, that file fails and the others go
     /// on.
@@ -48,11 +48,11 @@ pub struct ReceiveOptions {
 /// How a sender sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SendOptions {
-    /// What happens to symbolic links, devices, sockets and pipes below the paths to send.
+    /// Treatment of symbolic links, devices, sockets and pipes below the paths to send.
     pub special: SpecialFiles,
 }
 
-/// What a sender does about files that are neither files nor folders.
+/// How a sender treats paths that are neither files nor folders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpecialFiles {
     /// Leaves them out and names them in the summary.

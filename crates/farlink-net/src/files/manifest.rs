@@ -1,4 +1,4 @@
-//! What the sender has: files and folders with their names, sizes, modes and times, parents before children.
+//! The sender's list of files and folders with their names, sizes, modes and times, parents before children.
 //!
 //! An entry names its folder by that folder's index, so that a path cannot have a component that is no entry, and each
 //! name is checked on its own.

@@ -52,14 +52,14 @@ pub(crate) async fn receive_files_in_turn<S: AsyncRead + AsyncWrite + Unpin>(
     if let Err(FilesError::Stream(_)) = &received
         && let Ok(said) = tokio::time::timeout(frame::LAST_WORDS, refusal(&mut frames)).await
     {
-        // Who refuses closes the stream as well: its words say more than a stream that failed.
+        // A peer that refuses also closes the stream: its reason says more than a failed stream.
         received = said.map_or(received, Err);
     }
     frame::write_last_words(&mut writer, received.as_ref().err(), Some(directory)).await;
     received
 }
 
-/// What the other side refused, if it did before its stream ended.
+/// The other side's refusal, if it came before its stream ended.
 async fn refusal<R: AsyncRead + Unpin>(frames: &mut FrameReader<R>) -> Option<FilesError> {
     loop {
         match frames.next().await {
@@ -86,7 +86,7 @@ async fn receive<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     // The commands are dropped: the thread fsyncs what it has and ends. Then the directory is free for the next
     // transfer.
     while let Some(event) = events.recv().await {
-        // What the thread met in what had come before the stream ended is the cause, and the end of the stream is not.
+        // An error of the thread in data before the end of the stream is the cause; the end of the stream is not.
         if let (Event::Failed(error), Err(FilesError::Closed | FilesError::Stream(_))) = (event, &done) {
             done = Err(error);
         }
@@ -173,7 +173,7 @@ impl<'a, P: FnMut(Progress)> Transfer<'a, P> {
         }
     }
 
-    /// What the thread has to do for a frame of the sender.
+    /// The thread's work for a frame of the sender.
     fn command(&mut self, frame: Frame) -> Result<Command, FormatError> {
         Ok(match frame {
             Frame::Begin { index, offset } => {

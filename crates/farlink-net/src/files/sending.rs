@@ -57,7 +57,7 @@ async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         }
         written = &mut writing => match written {
             Ok(bytes) => bytes,
-            // Who refuses closes the stream as well: its words say more than a stream that failed.
+            // A peer that refuses also closes the stream: its reason says more than a failed stream.
             Err(error @ (FilesError::Stream(_) | FilesError::Closed)) => {
                 return match tokio::time::timeout(frame::LAST_WORDS, listening).await {
                     Ok(Err(said @ (FilesError::RefusedByPeer { .. } | FilesError::Version { .. }))) => Err(said),
@@ -93,7 +93,7 @@ async fn write_outputs<W: AsyncWrite + Unpin>(
     }
     let end = Frame::ManifestEnd { entries: manifest.len(), bytes: manifest.total_bytes() };
     frame::write(writer, &end).await?;
-    // Who listens for answers needs the tree; it is gone only when it met an error, which ends this future.
+    // The task that reads answers needs the tree. It is gone only after an error, which ends this future.
     let _ = tree_found.send(Arc::clone(&tree));
 
     let mut counter = Counter::new(manifest.total_bytes());
@@ -166,7 +166,7 @@ async fn listen<R: AsyncRead + Unpin>(
     }
     let mut summary = verdicts.finish()?;
     summary.left_out = tree.left_out.clone();
-    // What the walk could not read comes first: the receiver never heard of it.
+    // Paths that the walk could not read come first: the receiver has not heard of them.
     let mut failed: Named<Failure> = tree.failed.clone();
     failed.extend(summary.failed);
     summary.failed = failed;

@@ -35,7 +35,7 @@ const LEAST_CHUNK_BYTES: usize = 1 << 12;
 const SLOW_CHUNK: Duration = Duration::from_millis(500);
 const QUICK_CHUNK: Duration = Duration::from_millis(100);
 
-/// What the receiver said of one file.
+/// The receiver's answer for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Nothing,
@@ -43,9 +43,9 @@ pub(super) enum Answer {
     NotWanted,
 }
 
-/// What the thread hands over, in the order in which it is sent.
+/// Output of the thread, in the order in which it is sent.
 pub(super) enum Output {
-    /// What there is to send.
+    /// The files to send.
     Tree(Arc<Tree>),
     Begin {
         index: u32,
@@ -98,7 +98,7 @@ pub(super) fn start(
 
 /// Why the thread ends early.
 enum Stop {
-    /// Nobody waits for its output any more.
+    /// The reader of its output is gone.
     Unwanted,
     Failed(FilesError),
 }
@@ -185,7 +185,7 @@ fn try_to_send(
     chunk_bytes: &mut usize,
     outputs: &Outputs,
 ) -> Result<(), Fault> {
-    // What became a pipe since the walk does not block, and what became a symbolic link is an error.
+    // A path that has become a pipe since the walk does not block; one that has become a symbolic link is an error.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     check_unchanged(&file, entry)?;

@@ -43,7 +43,7 @@ const DIRTY_FOLDERS: usize = 64;
 /// Files without anything that one answer names, so that answers flow while the thread looks for the next.
 const RUN: u32 = 1_000;
 
-/// What the stream has for the thread.
+/// Input of the thread from the stream.
 #[derive(Debug)]
 pub(super) enum Command {
     Begin {
@@ -69,7 +69,7 @@ pub(super) enum Command {
     Done,
 }
 
-/// What the thread has for the stream.
+/// Output of the thread for the stream.
 #[derive(Debug)]
 pub(super) enum Event {
     /// An answer or a verdict.
@@ -104,7 +104,7 @@ pub(super) fn start(
 
 /// Why the thread ends early.
 enum Stop {
-    /// Nobody waits for its events any more.
+    /// The reader of its events is gone.
     Unwanted,
     Failed(FilesError),
 }
@@ -115,7 +115,7 @@ impl<E: Into<FilesError>> From<E> for Stop {
     }
 }
 
-/// What there is of a file before it comes.
+/// State of a file before it comes.
 enum Held {
     /// The beginning of it in the work folder.
     Partial(Box<Kept>),
@@ -191,7 +191,7 @@ impl Store {
             }
             let done = self.obey(command);
             if done.is_err() {
-                // What is there is kept whatever happened; the first error is the one to tell.
+                // Data on the disk is kept whatever happened; the first error is reported.
                 if let Current::Receiving { partial, .. } = &mut self.current {
                     let _ = partial.keep(&self.directory.work);
                 }
@@ -270,7 +270,7 @@ impl Store {
         }
     }
 
-    /// What the sender is told of a file; `None` for nothing. What is there is kept in mind.
+    /// The answer to the sender for a file; `None` for no answer. The state of the file is remembered.
     fn answer(&mut self, index: u32, size: u64, look: Look) -> Option<Frame> {
         match look {
             Look::Nothing => None,

@@ -1,4 +1,4 @@
-//! What a transfer did, and how far it is.
+//! Outcome and progress of a transfer.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Progress {
     pub resumed_bytes: u64,
 }
 
-/// What a transfer did. Both sides have the same one, but for files left out, which only the sender knows.
+/// Outcome of a transfer. It is the same at both sides, but for files left out, which only the sender knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Files that were placed.
@@ -33,12 +33,12 @@ pub struct Summary {
     pub resumed_bytes: u64,
     /// Files and folders that failed.
     pub failed: Named<Failure>,
-    /// What the sender left out.
+    /// Paths that the sender left out.
     pub left_out: Named<LeftOut>,
 }
 
 impl Summary {
-    /// What a process should exit with: 0, or 2 when a file failed.
+    /// Exit code of a process: 0, or 2 when a file failed.
     pub const fn exit_code(&self) -> u8 {
         if self.failed.count == 0 { 0 } else { 2 }
     }
@@ -53,12 +53,12 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// What a sender does not send.
+/// A path that a sender does not send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Which one, on the sender.
     pub path: PathBuf,
-    /// What it is: "a symbolic link".
+    /// Its kind: "a symbolic link".
     pub what: &'static str,
 }
 

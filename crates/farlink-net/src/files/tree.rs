@@ -15,14 +15,14 @@ use super::names;
 use super::printable::printable;
 use super::summary::{Failure, LeftOut, Named};
 
-/// What a sender found.
+/// Files and folders that a sender found.
 #[derive(Default)]
 pub(super) struct Tree {
     pub(super) manifest: Manifest,
     /// The paths given by the user, by the index of their entries in ascending order.
     tops: Vec<(u32, PathBuf)>,
     pub(super) left_out: Named<LeftOut>,
-    /// What could not be read.
+    /// Paths that could not be read.
     pub(super) failed: Named<Failure>,
 }
 
@@ -173,7 +173,7 @@ fn failed(tree: &mut Tree, path: &Path, error: &io::Error) {
     tree.failed.push(Failure { path: path.to_owned(), reason });
 }
 
-/// What a file is that is neither file nor folder.
+/// The kind of a path that is neither file nor folder, in words.
 fn special(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         None

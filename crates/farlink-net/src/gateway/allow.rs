@@ -89,7 +89,7 @@ impl AllowList {
         let special = special::network_of(address).or_else(|| special::own(address));
         self.0.iter().filter(|entry| entry.has_port(destination.port)).find(|entry| match (&entry.hosts, special) {
             (Hosts::Network(network), None) => network.contains(&address),
-            // One that names a part of the special network, or all of it; what is larger was not written with it in mind.
+            // A network that is part of the special one, or all of it; a larger network was not meant to include it.
             (Hosts::Network(network), Some(special)) => network.contains(&address) && special.contains(network),
             (hosts, None) => matches!(&destination.host, Host::Name(name) if hosts.has_name(name)),
             (_, Some(_)) => false,

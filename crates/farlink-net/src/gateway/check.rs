@@ -1,4 +1,4 @@
-//! What would happen to a connection.
+//! A forecast for a connection, without making it.
 
 use super::config::{Config, ListenerKind};
 use super::destination::{Destination, Host};
@@ -6,7 +6,7 @@ use super::far;
 use super::frame::Refusal;
 use super::rules::{Mode, Protocol, Treatment};
 
-/// What would happen to a connection to a destination.
+/// The outcome that a connection to a destination would have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// How this gateway treats a connection of TCP, on either side.
@@ -19,7 +19,7 @@ pub struct Verdict {
     pub peers: Vec<(String, Result<Vec<std::net::SocketAddr>, Refusal>)>,
 }
 
-/// What would happen to a connection to a destination, whose name is resolved on this machine.
+/// The outcome that a connection to a destination would have. Its name is resolved on this machine.
 pub async fn check(config: &Config, destination: &Destination) -> Verdict {
     let forwards = config.listeners.iter().filter_map(|it| match &it.kind {
         ListenerKind::Forward(to) | ListenerKind::Udp { destination: to, .. } if to == destination => {

@@ -21,7 +21,7 @@ use super::fields::{parsed, parsed_option, seconds};
 use super::passwords::Passwords;
 use super::rules::{Mode, Protocol, Rule, Treatment, USUAL_CLASS};
 
-/// What a gateway does, checked and with the files that it names.
+/// Configuration of a gateway, checked and with the files that it names.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The file.
@@ -30,7 +30,7 @@ pub struct Config {
     pub keys: StateFolder,
     /// UDP address at which other gateways open sessions; none are taken without it.
     pub listen: Option<SocketAddr>,
-    /// What packets are like.
+    /// Length, rate and protection of packets.
     pub packets: PathSettings,
     /// Sessions survive a silence of this length.
     pub patience: Duration,
@@ -59,7 +59,7 @@ pub struct Peer {
     pub key: PublicKey,
     /// Where it is, if this gateway opens connections to it.
     pub address: Option<SocketAddr>,
-    /// What it may reach through this gateway.
+    /// Destinations that it may reach through this gateway.
     pub allow: AllowList,
     /// Whether a session with it is kept open when nobody uses it, if this gateway opens sessions to it.
     pub ready: bool,
@@ -76,7 +76,7 @@ pub struct Listener {
     pub to: String,
     /// Whether a client is answered only when the far gateway has connected.
     pub wait: bool,
-    /// Who may use it; anybody who reaches it if there are none.
+    /// Users and passwords; without them every client that reaches the listener may use it.
     pub passwords: Option<Passwords>,
 }
 
@@ -122,7 +122,7 @@ pub struct Limits {
     pub request_s: f64,
     /// How long a connection to a destination may take to be made, in seconds.
     pub connect_s: f64,
-    /// What a connection has under way in each direction at most, in bytes.
+    /// Most bytes that a connection has in flight in each direction.
     pub window_bytes: u32,
     /// Clients of all UDP listeners together, and flows of each peer.
     pub udp_clients: u32,
@@ -366,7 +366,7 @@ impl Config {
         self.peers.iter().find(|(_, peer)| peer.key == *key).map(|(name, peer)| (name.as_str(), peer))
     }
 
-    /// What it does, a line each.
+    /// A summary for people, line by line.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         lines.push(match self.listen {

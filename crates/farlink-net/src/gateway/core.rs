@@ -1,4 +1,4 @@
-//! What all tasks of a gateway share.
+//! State that all tasks of a gateway share.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -33,7 +33,7 @@ use super::routes::ConfiguredRoutes;
 use super::rules::{Protocol, Treatment};
 use super::tunnel::{self, End, FromPeer};
 
-/// Who asks for metrics at once.
+/// Most requests for metrics at once.
 const MOST_SCRAPES: usize = 16;
 
 /// The first data of a client ride with the request for its connection if they come within this time. `[T3]`
@@ -83,7 +83,7 @@ impl Core {
                 Endpoint::bind(address, of_endpoint, Box::new(config.keys.counters_to_send()?))?
             }
         };
-        // Those that have ended are kept for a while as well.
+        // Sessions that have ended are kept for a while as well.
         let connections = 4 * config.limits.connections as usize;
         endpoint.listen(PORT, AcceptorLimits { half_open: connections, connections })?;
         for mode in MODES {
@@ -213,7 +213,7 @@ impl Core {
         Some(Opening { peer, destination, treatment, dscp, _place: place })
     }
 
-    /// What a client sends at once, in a frame; an error if it is gone.
+    /// The data that a client sends at once, in a frame; an error if the client is gone.
     pub(super) async fn first_data(&self, tcp: &TcpStream) -> io::Result<BytesMut> {
         let Ok(ready) = tokio::time::timeout(FIRST_DATA, tcp.readable()).await else { return Ok(BytesMut::new()) };
         ready?;
@@ -225,7 +225,7 @@ impl Core {
         Ok(frame)
     }
 
-    /// What a log says of a destination.
+    /// A destination, as a log names it.
     pub(super) fn shown(&self, destination: &Destination) -> String {
         if self.config().log_destinations { destination.to_string() } else { "-".to_owned() }
     }

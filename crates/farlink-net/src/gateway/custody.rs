@@ -12,14 +12,14 @@ use crate::custody::{Bounds, Label};
 use super::error::GatewayError;
 use super::fields::{parsed, seconds};
 
-/// What a gateway keeps on its disk for streams whose sources it answers for.
+/// Custody of streams: what a gateway keeps on its disk, since it has acknowledged it to the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Custody {
     /// Its folder.
     pub folder: PathBuf,
-    /// What all streams take on the disk at most, in bytes.
+    /// Most bytes that all streams take on the disk.
     pub bytes: u64,
-    /// What is held of one stream at most, in bytes.
+    /// Most bytes that are held of one stream.
     pub stream_bytes: u64,
     /// Streams at a time.
     pub streams: usize,
@@ -155,7 +155,7 @@ impl Custody {
         Bounds { bytes, stream_bytes, streams, expires }
     }
 
-    /// What it does, a line each.
+    /// A summary for people, line by line.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (sink, Route { from, to }) in &self.routes {

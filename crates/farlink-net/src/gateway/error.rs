@@ -36,7 +36,7 @@ pub enum GatewayError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// There is no socket for connections to other hosts.
@@ -44,7 +44,7 @@ pub enum GatewayError {
     Transparent {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The UDP socket cannot be used any more.
@@ -57,7 +57,7 @@ impl GatewayError {
         GatewayError::Config(ConfigFault::new(path, what, remedy))
     }
 
-    /// What a process should exit with: 1 when the network failed, 2 when someone has to change something first.
+    /// Exit code of a process: 1 when the network failed, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         match self {
             GatewayError::SocketFailed => 1,

@@ -31,7 +31,7 @@ pub(super) async fn serve(core: Arc<Core>, connection: Connection) {
     // The configuration of now, which may have changed while the opening was waited for. `[T5]`
     let config = core.config();
     from_peer.get_mut().set_class(class);
-    // Who has left the list since its session began reaches nothing.
+    // A peer that was removed from the list since its session began reaches nothing.
     let (name, allow) = match config.peer_of_key(&key) {
         Some((name, peer)) => (name, peer.allow.clone()),
         None => ("unknown", AllowList::default()),
@@ -79,7 +79,7 @@ async fn connect(
         let mut why = Refusal::NotAllowed;
         let addresses = resolve(destination, allow).await?;
         for (number, address) in addresses.iter().enumerate() {
-            // One that does not answer leaves time for those behind it.
+            // An address that does not answer leaves time for those behind it.
             let left = until.saturating_duration_since(tokio::time::Instant::now());
             match timeout(left / (addresses.len() - number) as u32, connect_to(*address, dscp)).await {
                 Ok(Ok(tcp)) => {

@@ -1,4 +1,4 @@
-//! Who sends datagrams through a gateway, and where replies go.
+//! Senders of datagrams through a gateway, and where replies go.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -30,7 +30,7 @@ struct Tables {
     slots: HashMap<PublicKey, usize>,
     /// When places were last looked for because all were taken.
     looked: Option<Instant>,
-    /// What waits for the destinations of each peer's flows.
+    /// Datagrams that wait for the destinations of each peer's flows.
     destinations: HashMap<PublicKey, HashMap<u32, (Destination, mpsc::Sender<Arrived>)>>,
 }
 
@@ -69,7 +69,7 @@ struct Client {
     idle: Duration,
 }
 
-/// What a flow in a connection is like.
+/// Properties of a flow in a connection.
 #[derive(Debug)]
 pub(super) struct Streamed {
     pub(super) to: PublicKey,
@@ -85,7 +85,7 @@ impl PartialEq for Streamed {
     }
 }
 
-/// What takes the datagrams of a client, and since when.
+/// The task that takes the datagrams of a client, and since when.
 #[derive(Debug)]
 struct Stream {
     flow: Streamed,
@@ -156,7 +156,7 @@ impl Flows {
         match tables.streams.get(&at) {
             Some(known) if known.flow == flow && !known.queue.is_closed() => return known.queue.try_send(data).ok(),
             Some(known) if known.flow == flow && known.began.elapsed() < AGAIN => return None,
-            // What took them has ended, or the configuration is another one.
+            // The task that took them has ended, or the configuration has changed.
             Some(_) => drop(tables.streams.remove(&at)),
             None => {}
         }
@@ -206,9 +206,9 @@ impl Flows {
         Some(Some(waiting))
     }
 
-    /// Nobody carries a flow any more.
+    /// Forgets a flow that no session carries any more.
     pub(super) fn forget(&self, peer: PublicKey, flow: u32) {
-        // Another one may be in its place by now.
+        // Another flow may be in its place by now.
         let destinations = &mut self.lock().destinations;
         let Some(flows) = destinations.get_mut(&peer) else { return };
         if flows.get(&flow).is_some_and(|(_, queue)| queue.is_closed()) {

@@ -1,4 +1,4 @@
-//! What stands in the streams between gateways. `docs/gateway-protocol.md`
+//! Frames of the streams between gateways. `docs/gateway-protocol.md`
 
 use std::net::IpAddr;
 
@@ -25,7 +25,7 @@ pub enum Frame {
     Reset,
 }
 
-/// What a connection is asked for with. `[T3]`
+/// The request for a connection. `[T3]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
     /// Where it goes.
@@ -146,7 +146,7 @@ impl Frame {
             END => Frame::End,
             _ => Frame::Reset,
         };
-        // What stands behind the fields is of later versions.
+        // Bytes behind the fields belong to later versions.
         Ok(frame)
     }
 

@@ -27,7 +27,7 @@ use super::routes;
 /// Longest head of a request.
 const MOST_HEAD: usize = 16 * 1024;
 
-/// What a client is connected to once it knows that it is.
+/// The stream of a CONNECT that was answered with 200, and the connection that was opened for it.
 type Upgrade = (OnUpgrade, Result<Asked, Opening>);
 
 pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, request: Place) {

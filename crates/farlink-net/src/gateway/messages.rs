@@ -40,7 +40,7 @@ pub(super) fn encode(message: &[u8]) -> BytesMut {
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     buffer: BytesMut,
-    /// What began is too long to be a message.
+    /// The data is too long to be a message.
     is_too_long: bool,
 }
 

@@ -42,14 +42,14 @@ async fn client(core: Arc<Core>, listener: Arc<Listener>, tcp: TcpStream, (from,
         ListenerKind::Transparent => match tcp.local_addr() {
             // The kernel leaves the address to which the client has connected.
             Ok(at) if !is_listener(at, bound) => straight(&core, &listener, tcp, Destination::from(at)).await,
-            // Who connects to the listener itself says no destination.
+            // A client that connects to the listener's own address names no destination.
             _ => {
                 core.metrics.bad_requests_total.add(1);
                 let _ = super::tunnel::prepare(&tcp);
             }
         },
         ListenerKind::Socks | ListenerKind::Http => {
-            // Those that do not come to the point take no places of connections, which have a bound of their own.
+            // Clients whose request is not whole take no places of connections, which have a bound of their own.
             let (request, gives_way) = core.request(from.ip());
             let served = async {
                 if listener.kind == ListenerKind::Socks {
@@ -71,7 +71,7 @@ async fn client(core: Arc<Core>, listener: Arc<Listener>, tcp: TcpStream, (from,
 async fn straight(core: &Core, listener: &Listener, tcp: TcpStream, destination: Destination) {
     let Some(place) = core.place() else { return turn_away(core, &tcp) };
     let dscp = core.dscp_of(&tcp);
-    // One that is gone already costs the link nothing.
+    // A client that is gone already costs the link nothing.
     if super::tunnel::prepare(&tcp).is_ok()
         && let Ok(first) = core.first_data(&tcp).await
         && let Some(opening) = core.open(&listener.to, destination, dscp, place)

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use crate::seal::PublicKey;
 
-/// What openings have of a rate for which data wait.
+/// Share of a rate that openings get while data waits.
 const SHARE: f64 = 0.125;
-/// What a connection with a byte in it takes of the link in one direction, headers and acknowledgements included.
+/// Bytes that a connection with one byte of data takes of the link in one direction, headers and acknowledgements included.
 const BYTES: f64 = 900.0;
 /// So many are opened at once, as a page with its pictures has, and more when the link was not busy.
 const BURST: f64 = 64.0;
@@ -42,7 +42,7 @@ impl Openings {
             let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
             buckets.entry(*to).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(Bucket::full()))).clone()
         };
-        // Who comes first has the first turn.
+        // Turns are taken in the order of arrival.
         let mut bucket = bucket.lock().await;
         loop {
             let wait = match contended() {

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::error::GatewayError;
 
-/// Who may use a listener.
+/// Users of a listener, each with a password.
 #[derive(Clone, PartialEq)]
 pub struct Passwords(BTreeMap<String, Zeroizing<String>>);
 

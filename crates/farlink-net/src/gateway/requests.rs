@@ -90,7 +90,7 @@ fn place_of(client: IpAddr, own: &BTreeMap<u64, oneshot::Sender<()>>) -> Option<
     own.first_key_value().map(|(&oldest, _)| (own.len(), Reverse(oldest), client))
 }
 
-/// Who has an IPv6 address has its network of 64 bits.
+/// The client that an address belongs to. One with an IPv6 address has the whole /64.
 pub(super) fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),

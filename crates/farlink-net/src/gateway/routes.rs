@@ -34,7 +34,7 @@ impl Routes for ConfiguredRoutes {
     }
 }
 
-/// What is counted of custody, in the format of Prometheus.
+/// Counters of custody, in the format of Prometheus.
 pub(super) fn metrics(relay: &Relay) -> String {
     let (streams, held, disk) = relay.present();
     let counts = relay.counts();

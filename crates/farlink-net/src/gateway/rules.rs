@@ -22,7 +22,7 @@ pub struct Rule {
     /// Destinations, as in an allow-list; names are not resolved for it.
     #[serde(rename = "destination", deserialize_with = "parsed")]
     pub entry: Entry,
-    /// Of what; of both if it is not given.
+    /// The protocol that the rule concerns; both if it is not given.
     #[serde(default)]
     pub protocol: Option<Protocol>,
     /// 0 to 7; 0 goes first.
@@ -36,7 +36,7 @@ pub struct Rule {
     pub mode: Option<Mode>,
 }
 
-/// What applications send.
+/// Protocol of the applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -86,7 +86,7 @@ impl Rule {
         }
     }
 
-    /// What is wrong with it, and what to do.
+    /// The fault of a rule, and a remedy.
     pub(super) fn fault(&self, udp: &[&Destination]) -> Option<(&'static str, String, String)> {
         if self.class > 7 {
             return Some(("class", format!("{} is no class", self.class), "give 0 to 7, where 0 goes first".into()));

@@ -18,7 +18,7 @@ use super::error::GatewayError;
 use super::modes::PORT;
 use super::{far, http, message_flows, near, ready, transparent, udp};
 
-/// What a gateway is told while it runs.
+/// Commands to a running gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Read the configuration again.
@@ -29,7 +29,7 @@ pub enum Control {
     Stop,
 }
 
-/// What happens to a gateway.
+/// Events of a gateway.
 #[derive(Debug)]
 pub enum Event {
     /// All sockets are open.
@@ -144,7 +144,7 @@ async fn drain(core: &Arc<Core>, mut control: UnboundedReceiver<Control>) {
         core.endpoint.finish().await;
     };
     let refuse = async {
-        // Those that peers still open are told that there is no room.
+        // Connections that peers still open are answered that there is no room.
         while let Some(connection) = core.endpoint.accept().await {
             serve_peer(core, connection);
         }

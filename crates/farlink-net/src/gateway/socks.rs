@@ -56,7 +56,7 @@ pub(super) async fn serve(core: &Core, listener: &Listener, tcp: TcpStream, requ
     }
 }
 
-/// What the client wants; what is wrong it was told.
+/// The request of a client. A wrong one was answered here.
 pub(super) async fn read<T: AsyncRead + AsyncWrite + Unpin>(
     passwords: Option<&Passwords>,
     tcp: T,

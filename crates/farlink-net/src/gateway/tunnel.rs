@@ -34,7 +34,7 @@ pub(super) enum End {
     Late,
 }
 
-/// What arrives from the other gateway.
+/// Frames that arrive from the other gateway.
 #[derive(Debug)]
 pub(super) struct FromPeer<R> {
     stream: R,
@@ -131,7 +131,7 @@ pub(super) async fn carry(
                 () = &mut late => Err(Broken::Ended(End::Late)),
                 // The far end of TCP is told as well: nobody would answer the other gateway any more.
                 _ = stops.wait_for(|&it| it) => Err(Broken::Tcp),
-                // Nobody may be reading from TCP: either it has ended, or the other gateway does not take anything.
+                // No task may be reading from TCP: either it has ended, or the other gateway does not take anything.
                 Ok(_) = tcp.ready(Interest::ERROR) => Err(Broken::Tcp),
             };
             match broken {
@@ -157,10 +157,10 @@ pub(super) async fn carry(
     };
     match end {
         End::Orderly => {
-            // What the kernel still has is delivered, and then FIN.
+            // The kernel delivers what it still holds, and then FIN.
             let _ = sockopt::set_socket_linger(&tcp, None);
         }
-        // Of one that is late, a frame may be half written, and the rest may not get through: the missing end says enough. `[T8]`
+        // If this comes late, a frame may be half written and its rest may not get through: the missing end says enough. `[T8]`
         End::Reset => {
             let _ = tokio::time::timeout(LAST_WORDS, to_peer.write_all(&Frame::Reset.to_bytes())).await;
         }
@@ -193,7 +193,7 @@ async fn up(
     }
 }
 
-/// What has arrived at TCP, as a frame; none if that is nothing. An empty one is the end.
+/// The data that has arrived at TCP, as a frame; none without data. An empty frame is the end.
 pub(super) fn read_frame(tcp: &TcpStream) -> io::Result<Option<BytesMut>> {
     let mut buffer = [0; HEADER_BYTES + MOST_CONTENT];
     match tcp.try_read(&mut buffer[HEADER_BYTES..]) {
@@ -258,7 +258,7 @@ async fn write_all(tcp: &TcpStream, mut data: Bytes) -> io::Result<()> {
 async fn until_late(watch: &crate::io::Watch, deadline: Option<Duration>) {
     let Some(deadline) = deadline else { return std::future::pending().await };
     let interval = deadline / DEADLINE_LOOKS;
-    // What had been written at each of the last looks has to be settled now.
+    // All data that had been written at each of the last looks has to be settled now.
     let mut written = std::collections::VecDeque::new();
     loop {
         tokio::time::sleep(interval).await;

@@ -23,7 +23,7 @@ pub enum HandoverError {
     /// A setting is refused.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// What is to be sent cannot be read.
+    /// The source of the data cannot be read.
     #[error("after {bytes} bytes the input cannot be read: {error}; read it again, and go on with --stream {stream}")]
     Input {
         /// How much was read before.
@@ -51,7 +51,7 @@ pub enum HandoverError {
         at: SocketAddr,
         /// How long.
         within_s: f64,
-        /// What it has kept.
+        /// Bytes that it has kept.
         kept: u64,
         /// The stream that was begun.
         stream: StreamId,
@@ -61,11 +61,11 @@ pub enum HandoverError {
     Output {
         /// Which one.
         path: PathBuf,
-        /// What failed.
+        /// The operation that failed.
         what: &'static str,
         /// Why.
         error: io::Error,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A stream that goes to standard output lacks bytes.
@@ -73,9 +73,9 @@ pub enum HandoverError {
     Lost {
         /// Which one.
         stream: StreamId,
-        /// What there is.
+        /// Where the output ends, in bytes.
         from: u64,
-        /// What comes next.
+        /// The next byte that there is.
         to: u64,
     },
     /// The socket cannot be used any more.
@@ -89,7 +89,7 @@ impl HandoverError {
         HandoverError::Output { path: path.to_owned(), what, error, remedy }
     }
 
-    /// What a process should exit with: 1 when the network or a gateway failed, 2 when someone has to change something first.
+    /// Exit code of a process: 1 when the network or a gateway failed, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         use HandoverError::{Lost, NothingKept, Refused, SocketFailed};
         match self {

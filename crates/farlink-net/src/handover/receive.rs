@@ -26,7 +26,7 @@ use super::{HandoverError, LAST_WORDS};
 pub struct ReceiveSettings {
     /// Address of the socket.
     pub listen: SocketAddr,
-    /// What packets are like.
+    /// Length, rate and protection of packets.
     pub path: PathSettings,
     /// Whether one whole stream is enough.
     pub once: bool,
@@ -42,7 +42,7 @@ pub enum Target {
     Pipe(Box<dyn Write + Send>),
 }
 
-/// What happens meanwhile.
+/// Events meanwhile.
 #[derive(Debug)]
 pub enum Received {
     /// The socket is open.
@@ -82,7 +82,7 @@ const QUEUE: usize = 64;
 
 /// Receives streams from trusted gateways, until it is dropped, or one whole stream has come.
 ///
-/// What it has kept it has on the disk, and gateways forget it. A program that is started again goes on with the same folder.
+/// Data that it has kept is on the disk, and gateways forget it. A program that is started again goes on with the same folder.
 ///
 /// # Errors
 /// If a file of this host or the target cannot be used, or the socket cannot be opened or fails.
@@ -211,7 +211,7 @@ async fn keep_in_folder(
     }
 }
 
-/// What came and was not written yet.
+/// Data that came and was not written yet.
 #[derive(Default)]
 struct Batch {
     data: Vec<(u64, Bytes)>,
@@ -232,7 +232,7 @@ impl Batch {
                     bytes += data.len();
                     self.data.push((stream.position() - data.len() as u64, data));
                 }
-                // What comes behind it goes into the next batch.
+                // Data behind it goes into the next batch.
                 Some(Piece::Lost(bytes)) => {
                     self.lost = Some((stream.position() - bytes, stream.position()));
                     break;

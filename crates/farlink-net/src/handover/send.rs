@@ -29,13 +29,13 @@ pub struct SendSettings {
     pub sink: Label,
     /// A stream that was begun before, by the same host and with the same content.
     pub stream: Option<StreamId>,
-    /// What packets are like.
+    /// Length, rate and protection of packets.
     pub path: PathSettings,
     /// How long it may take until the gateway keeps more.
     pub patience: Duration,
 }
 
-/// What happens meanwhile.
+/// Events meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
     /// The stream has this number, with which it can go on after an interruption.

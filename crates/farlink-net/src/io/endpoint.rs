@@ -32,17 +32,17 @@ pub enum BindError {
     Socket {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// What an [`Endpoint`] is made with.
+/// Settings of an [`Endpoint`].
 #[derive(Debug)]
 pub struct EndpointConfig {
     /// Keys, trust and limits of the sessions.
     pub mux: MuxConfig,
-    /// What connections are like that this side opens.
+    /// Settings of connections that this side opens.
     pub connection: AerotpConfig,
     /// Damaged datagrams are wanted, to be corrected: datagrams go without UDP's checksum, for which the kernel would drop them, and
     /// one by one, as Linux refuses several at once without it. Corrected is what has parity (`connection.fec_words`). Linux only.

@@ -1,4 +1,4 @@
-//! What applications and the driver of an endpoint share.
+//! State that applications and the driver of an endpoint share.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -14,11 +14,11 @@ use crate::mux::{ConnectionId, Mux};
 
 use super::clock::Clock;
 
-/// What a connection takes ahead of what it has sent. Who writes faster waits until half of it has gone, which at 800 Mb/s is as much
+/// Bytes that a connection takes ahead of what it has sent. A faster writer waits until half of them have gone, which at 800 Mb/s is as much
 /// as a driver sends that wakes up 5 ms late.
 pub(crate) const UNSENT_BYTES: u64 = 1 << 20;
 
-/// What applications and the driver share.
+/// State that applications and the driver share.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) driver: Option<JoinHandle<()>>,
 }
 
-/// Who waits for a connection, and what is known of it.
+/// Tasks that wait for a connection, and what is known of it.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     pub(super) reader: Option<Waker>,
@@ -79,17 +79,17 @@ pub(super) enum End {
 }
 
 impl Waiting {
-    /// Who waits for what happens without an event: the closer for acknowledgements, the writer for room.
+    /// Tasks that wait for what happens without an event: the closer for acknowledgements, the writer for room.
     pub(super) fn satisfied(&mut self, mux: &Mux, id: ConnectionId) -> impl Iterator<Item = Waker> {
         let has_room = self.writer.is_some() && mux.unsent_bytes(id) <= UNSENT_BYTES / 2;
         let writer = if has_room { self.writer.take() } else { None };
-        // Who is woken for nothing wakes the driver, which would wake it again.
+        // A task that is woken for nothing wakes the driver, which would wake it again.
         let is_settled = self.closer.is_some() && mux.state(id).is_none_or(|it| it.settled_bytes >= self.written);
         let closer = if is_settled { self.closer.take() } else { None };
         closer.into_iter().chain(writer)
     }
 
-    /// Who waits for an event.
+    /// Tasks that wait for an event.
     pub(super) fn concerned(&mut self, event: Event) -> impl Iterator<Item = Waker> {
         let waiting = match event {
             Event::Readable => [self.reader.take(), None, None, None],

@@ -14,7 +14,7 @@ use crate::mux::{Batch, Route};
 
 /// Longest buffer that the kernel fills with datagrams of one sender.
 const RECEIVED_BYTES: usize = 65_536;
-/// What is asked of the kernel for datagrams that wait to be read or sent: 4 MiB, 27 ms at 1.25 Gb/s.
+/// Buffer that is asked of the kernel for datagrams that wait to be read or sent: 4 MiB, 27 ms at 1.25 Gb/s.
 const BUFFER_BYTES: usize = 4 << 20;
 
 pub(crate) struct Socket {
@@ -84,7 +84,7 @@ impl Socket {
             leave_out_checksums(&socket, local.is_ipv6())?;
         }
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // What the kernel gives was said when the first socket was opened.
+        // A smaller buffer was reported when the first socket was opened.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), BUFFER_BYTES);
         socket.connect(route.remote)?;
         Ok(Socket { io: UdpSocket::from_std(socket)?, state, has_checksums: self.has_checksums })
@@ -124,7 +124,7 @@ impl Socket {
         self.io.try_io(Interest::WRITABLE, || self.state.try_send(UdpSockRef::from(&self.io), &transmit))
     }
 
-    /// What the kernel refused is tried again: batches and marks, which crate `quinn-udp` gives up after some errors.
+    /// Tries again what the kernel refused: batches and marks, which crate `quinn-udp` gives up after some errors.
     pub(super) fn forget_errors(&mut self) -> io::Result<()> {
         self.state = UdpSocketState::new(UdpSockRef::from(&self.io))?;
         Ok(())
@@ -279,7 +279,7 @@ mod tests {
     use super::without_checksums::{OverIpv4, SentOverIpv6, TakenOverIpv6};
     use super::*;
 
-    /// Those of peers as well, and without checksums one datagram at a time.
+    /// Sockets of peers as well, and without checksums one datagram at a time.
     #[tokio::test]
     async fn sockets_leave_out_checksums_only_where_damage_is_wanted() {
         for has_checksums in [true, false] {

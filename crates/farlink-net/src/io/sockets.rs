@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// What a peer sends, before and after it has a socket of its own, and what others send: all is taken, from the right address.
+    /// Datagrams of a peer, before and after it has a socket of its own, and those of others: all are taken, from the right address.
     #[tokio::test]
     async fn peers_and_strangers_are_both_heard() {
         for any in [IpAddrs::V4, IpAddrs::V4Any, IpAddrs::V6] {

@@ -24,7 +24,7 @@ const WRITTEN_BYTES: usize = 1 << 16;
 pub struct Connection {
     shared: Arc<Shared>,
     id: ConnectionId,
-    /// What was read from the network and not yet by the application.
+    /// Data that was read from the network and not yet by the application.
     rest: Bytes,
 }
 
@@ -33,7 +33,7 @@ impl Connection {
         Connection { shared, id, rest: Bytes::new() }
     }
 
-    /// Who the peer is and where; `None` once the session is over.
+    /// Key and route of the peer; `None` once the session is over.
     pub fn peer(&self) -> Option<(PublicKey, Route)> {
         self.shared.lock().mux.peer(self.id)
     }
@@ -174,7 +174,7 @@ impl AsyncRead for Connection {
         give(&mut this.rest, out);
         if out.remaining() > 0 {
             let mut state = this.shared.lock();
-            // All that has arrived at once: each lock and each call of the driver costs more than many packets.
+            // Takes all arrived data at once: each lock and each call of the driver costs more than many packets.
             while out.remaining() > 0
                 && let Some(data) = state.mux.read(this.id)
             {

@@ -48,7 +48,7 @@ mod linux {
             };
             let mut expirations = [0; 8];
             while timer.readable().await.is_ok() {
-                // What an earlier wait left behind was forgotten when this one was started: there is nothing to read then.
+                // Starting this wait cleared an expiry that an earlier one left: there is nothing to read then.
                 if timer.try_read(&mut expirations).is_ok() {
                     return;
                 }
@@ -101,7 +101,7 @@ mod tests {
         let timer = Timer::new();
         for milliseconds in [1, 3, 1, 20, 2] {
             let span = Duration::from_millis(milliseconds);
-            // One that is given up before it ends, and one that ended while nobody waited.
+            // A wait that is cancelled before it ends, and one that ended while no task waited.
             let cancelled = tokio::time::timeout(Duration::from_millis(2), timer.wait(Duration::from_secs(60))).await;
             assert!(cancelled.is_err());
             {

@@ -71,7 +71,7 @@ pub(super) async fn receive(endpoint: Endpoint, meter: Meter) {
             Err(error) => return meter.failed(error),
         }
     }
-    // What the sender repeats is answered until the run is over.
+    // Repetitions of the sender are answered until the run is over.
     std::future::pending().await
 }
 

@@ -22,7 +22,7 @@ pub enum LiveError {
     Namespace {
         /// Which end.
         end: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// A socket of a flow could not be made.
@@ -30,11 +30,11 @@ pub enum LiveError {
     Socket {
         /// Which flow.
         flow: String,
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// An endpoint of AeroTP could not be made.

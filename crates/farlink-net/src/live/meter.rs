@@ -1,4 +1,4 @@
-//! What the receiver of a flow has got, and when.
+//! Data that the receiver of a flow got, and when.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use farlink_core::histogram::Histogram;
 use super::ends::Stopwatch;
 use super::tap::Counted;
 
-/// What one flow delivered.
+/// Data that one flow delivered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delivered {
     /// Since the end of the warm-up.

@@ -19,7 +19,7 @@ pub use plan::{LiveFlow, Plan};
 pub use play::{Machine, Run, play};
 pub use tap::Tap;
 
-/// What a flow did, or all of them. Bytes and packets are those since the end of the warm-up.
+/// Results of one flow, or of all. Bytes and packets are those since the end of the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its name; `all` of all flows together.

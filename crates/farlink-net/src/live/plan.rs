@@ -20,7 +20,7 @@ const PACKET_BYTES: u64 = 1500;
 const LEAST_SEGMENT: u64 = 88;
 const MOST_SEGMENT: u64 = 1460;
 const TIMESTAMP_BYTES: u64 = 12;
-/// What messages of UDP begin with: when they were sent.
+/// First bytes of UDP messages: the time at which they were sent.
 const UDP_HEAD_BYTES: usize = 8;
 
 /// The flows of a scenario.
@@ -30,7 +30,7 @@ pub struct Plan {
     pub flows: Vec<LiveFlow>,
     /// How long they run.
     pub duration: Duration,
-    /// What happens before does not count.
+    /// Duration of the warm-up: packets in it do not count.
     pub warmup: Duration,
     /// Whether TCP sends timestamps: a setting of the namespaces.
     pub timestamps: bool,
@@ -187,7 +187,7 @@ fn kernel_tcp(tcp: &TcpConfig) -> Result<How, ConfigError> {
         return Err(ConfigError::new("delayed_ack", what, "remove it, or use the engine packet"));
     }
     let segment_bytes = tcp.segment_bytes.whole();
-    // Of what TCP_MAXSEG says, the kernel uses some for timestamps.
+    // The kernel takes the timestamps from the bytes that TCP_MAXSEG allows.
     let with_options = if tcp.timestamps { segment_bytes + TIMESTAMP_BYTES } else { segment_bytes };
     if !(LEAST_SEGMENT..=MOST_SEGMENT).contains(&with_options) {
         let most = MOST_SEGMENT + segment_bytes - with_options;

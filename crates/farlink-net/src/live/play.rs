@@ -26,12 +26,12 @@ pub struct Machine {
     pub far: EndPlace,
 }
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// A row for each flow, and one for all.
     pub rows: Vec<Row>,
-    /// What the emulator did, and how late it was.
+    /// Counts of the emulator, and how late it was.
     pub report: Report,
 }
 
@@ -238,7 +238,7 @@ fn row(plan: &Plan, flow: &LiveFlow, delivered: &Delivered, tap: &FlowTap) -> Ro
     }
 }
 
-/// What the packets of some flows tell.
+/// Measurements from the packets of some flows.
 fn of_packets(taps: &[FlowTap]) -> Row {
     let sum = |count: fn(&FlowTap) -> u64| taps.iter().map(count).sum::<u64>() as f64;
     let decided = sum(|tap| tap.sent_packets - tap.undecided_packets);

@@ -16,14 +16,14 @@ use super::ends::Stopwatch;
 use super::plan::Plan;
 use crate::emulate::{EmulateError, Line};
 
-/// What the hosts at both ends know of the links into which they send; nothing before the run.
+/// Hints of the hosts at both ends about the links into which they send; none before the run.
 pub(super) type OwnLinks = [watch::Sender<Option<LinkState>>; 2];
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const IPV4_BYTES: usize = 20;
 
-/// What is counted, shared between the emulator and the ends of flows.
+/// Counters, shared between the emulator and the ends of flows.
 #[derive(Debug)]
 pub(super) struct Counted {
     flows: Vec<FlowTap>,
@@ -34,7 +34,7 @@ pub(super) struct Counted {
     end: Time,
 }
 
-/// What has passed of one flow since the end of the warm-up.
+/// Counts of one flow since the end of the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowTap {
     pub(super) sent_bytes: u64,
@@ -157,7 +157,7 @@ struct TcpHeader {
 }
 
 impl Headers {
-    /// Those of IPv4 without options, as sockets here send it; `None` of everything else.
+    /// For IPv4 without options, as sockets here send it; `None` for everything else.
     fn of(packet: &[u8]) -> Option<Self> {
         if packet.first() != Some(&0x45) {
             return None;

@@ -34,7 +34,7 @@ struct Accepted {
     rate: Option<RateIndex>,
 }
 
-/// What goes out next.
+/// The next datagram to send.
 pub(super) enum Outgoing {
     Segment(Outside, Transmit<Segment<Bytes>>),
     Datagram { port: u16, data: Bytes },
@@ -60,7 +60,7 @@ pub(super) struct Connections {
     next_port: u16,
     /// The largest packet, headers of IP and UDP included; set when connections may use another size than they began with.
     packet_bytes: Option<Count>,
-    /// What was reported of the own link. `[Y26]`
+    /// The latest report on this host's own link. `[Y26]`
     own_link: LinkWatch,
     /// Whether the session has shown that the peer receives at its address. `[Y8]`
     is_address_proven: bool,
@@ -194,7 +194,7 @@ impl Connections {
         self.each(Connection::address_proven);
     }
 
-    /// What is known of the own link has changed. `[Y26]`
+    /// Takes a report on this host's own link. `[Y26]`
     pub(super) fn handle_link(&mut self, now: Time, own_link: LinkWatch, hints: &[LinkHint]) {
         self.own_link = own_link;
         self.each(|connection| hints.iter().for_each(|&hint| connection.handle_link(now, hint)));
@@ -277,7 +277,7 @@ impl Connections {
         (next != Time::NEVER).then_some(next)
     }
 
-    /// What to send next: first what needs no common rate, as acknowledgements, then data in turn. `datagrams` says
+    /// The next packet to send: first those that need no common rate, as acknowledgements, then data in turn. `datagrams` says
     /// how many bytes a datagram has more in its packet, and how many it may have.
     pub(super) fn poll_transmit(&mut self, now: Time, datagrams: (usize, usize)) -> Option<Outgoing> {
         loop {
@@ -363,7 +363,7 @@ impl Connections {
             Place::Opened(source) => {
                 let opened = self.opened.get_mut(&source)?;
                 let Some(transmit) = common.lend(&mut opened.connection, |it| it.poll_transmit(now)) else {
-                    // What it wants at once it did not get, and asks for it again when something happens.
+                    // It did not get what it wants at once, and asks for it again at the next event.
                     let later = Some(opened.connection.wants_rate_at()).filter(|&at| at > now);
                     let due = opened.connection.poll_timeout().into_iter().chain(later).min();
                     self.agenda.settle(source, due.unwrap_or(Time::NEVER));
@@ -465,7 +465,7 @@ impl Connections {
         }
     }
 
-    /// What a connection measures. A common rate is that of all its connections together.
+    /// Measurements of a connection. A common rate is that of all its connections together.
     pub(super) fn probe(&self, place: Place) -> Option<Probe> {
         let probe = self.get(place)?.probe();
         let rate = match place {

@@ -13,15 +13,15 @@ use super::route::{Route, UDP_BYTES};
 
 /// Bytes that wait to be sent over a session, and to be read by the application.
 pub(super) const MOST_WAITING_BYTES: usize = 1 << 20;
-/// What each of them takes besides its content, so that empty ones are bounded as well.
+/// Bytes that a datagram counts besides its content, so that empty ones are bounded as well.
 pub(super) const ENTRY_BYTES: usize = 128;
 
 /// A datagram that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Who sent it.
+    /// Key of the sender.
     pub peer: PublicKey,
-    /// From where.
+    /// Route that it came over.
     pub route: Route,
     /// The port to which it was sent.
     pub port: u16,
@@ -31,7 +31,7 @@ pub struct Datagram {
     pub is_damaged: bool,
 }
 
-/// What waits, by class, and there the oldest first.
+/// Waiting datagrams by class, the oldest of a class first.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     queues: BTreeMap<u8, VecDeque<(u16, Bytes)>>,
@@ -76,7 +76,7 @@ impl Waiting {
     }
 }
 
-/// What has arrived and was not read.
+/// Datagrams that have arrived and were not read.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
     queue: VecDeque<Datagram>,

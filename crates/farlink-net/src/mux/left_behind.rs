@@ -132,7 +132,7 @@ impl Mux {
         }
     }
 
-    /// What is asked next; `None` if nothing is any more.
+    /// The next question; `None` if there is none left.
     fn ask_one(&mut self, now: Time, id: u32, mut asked: Asked) -> Option<Asked> {
         let it = self.sessions.get(&id)?;
         if it.connections.is_idle() {

@@ -32,7 +32,7 @@ const DATAGRAM: u8 = 6;
 const NUMBERED_BYTES: usize = 9;
 /// Handshakes and datagrams are any bytes: zeros before them keep them from being taken for a segment. `[O24]`
 const BEFORE_ANY: usize = 13;
-/// What stands before a datagram.
+/// Header of a datagram.
 pub(super) const DATAGRAM_HEADER_BYTES: usize = BEFORE_ANY;
 
 impl Message {

@@ -71,14 +71,14 @@ const SEALED_HEADER_BYTES: usize = OUTER_BYTES + TAG_BYTES + 20 - 2 - 4;
 /// Whose sessions are answered.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those of these keys.
+    /// The peers with these keys.
     Keys(BTreeSet<PublicKey>),
     /// Everybody's. A session then says who the peer is, and nothing else. Early packets stay closed, as the counters of everybody
     /// cannot be kept.
     Anyone,
 }
 
-/// What a [`Mux`] is made with.
+/// Parameters of a [`Mux`].
 #[derive(Clone, Debug)]
 pub struct MuxConfig {
     /// The own key.
@@ -262,7 +262,7 @@ pub struct Mux {
     asked: HashMap<Mac, u32>,
     /// Cookies to be sent: the contents of hellos.
     given: VecDeque<(Route, Vec<u8>)>,
-    /// What ends sessions at peers: resets, and answers to other versions.
+    /// Messages that end sessions at peers: resets, and answers to other versions.
     resets: VecDeque<(Route, Vec<u8>)>,
     versions: VersionMac,
     events: VecDeque<(ConnectionId, Event)>,
@@ -272,7 +272,7 @@ pub struct Mux {
     /// Sessions to which their peers have begun newer ones.
     left_behind: LeftBehind,
     random: OsRandom,
-    /// What was reported of the own link.
+    /// The latest report on this host's own link.
     own_link: LinkWatch,
     moved: OriginShift,
     /// The clock that counters follow, microseconds since 1970.
@@ -510,7 +510,7 @@ impl Mux {
         self.sessions.values().any(|session| session.connections.owe_last_acknowledgements())
     }
 
-    /// Who the peer of a connection is, and where; `None` once the session is over.
+    /// Key and route of a connection's peer; `None` once the session is over.
     pub fn peer(&self, id: ConnectionId) -> Option<(PublicKey, Route)> {
         self.sessions.get(&id.session).map(|session| (session.peer, session.route))
     }

@@ -2,7 +2,7 @@
 
 use farlink_core::Time;
 
-/// What every path has to carry; sessions begin with it. `[Y14]`
+/// Length that every path has to carry; sessions begin with it. `[Y14]`
 pub(crate) const BASE_BYTES: u16 = 1200;
 /// Sizes that paths often have: Ethernet and, below it, PPPoE, tunnels of IP in IP, WireGuard, IPv6's least.
 const COMMON: [u16; 6] = [1500, 1492, 1480, 1420, 1400, 1280];
@@ -45,7 +45,7 @@ pub(crate) struct PathMtu {
     next_number: u64,
 }
 
-/// What was asked and has no answer yet.
+/// The probe that has no answer yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Nothing,

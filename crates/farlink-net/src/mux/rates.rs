@@ -26,10 +26,10 @@ pub(super) struct Rates {
 /// Of connections and datagrams to which nobody has given another one. `[Y25]`
 pub(crate) const USUAL_CLASS: u8 = 6;
 
-/// Who wants to send.
+/// One of those that share a rate and want to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    /// Those of a class.
+    /// Datagrams of a class.
     Datagrams(u8),
     Connection(Place),
 }
@@ -150,7 +150,7 @@ impl Rates {
         found
     }
 
-    /// What all connections send in a millisecond; the most that there is if one has no limit, or a rate of its own.
+    /// Bytes that all connections send in a millisecond; the largest number if one has no limit, or a rate of its own.
     pub(super) fn bytes_per_ms(&self) -> u64 {
         if self.has_others {
             return u64::MAX;
@@ -165,7 +165,7 @@ impl Rates {
         contended.filter_map(|turns| turns.rate.bits_per_s()).reduce(|sum, rate| sum + rate)
     }
 
-    /// Nobody can send any more now: only for those that want to, what is missed meanwhile is caught up with. `[P20]`
+    /// No connection can send any more now. Only those that want to will catch up with what they miss meanwhile. `[P20]`
     pub(super) fn rest(&mut self) {
         for turns in &mut self.rates {
             turns.is_resting = !turns.waiting.is_empty();

@@ -37,7 +37,7 @@ impl Route {
 /// An unproven address gets at most so many times what has come from it (RFC 9000, section 8).
 const FACTOR: u64 = 3;
 
-/// What may be sent to the address of a peer until it has shown that it receives there. `[Y8]`
+/// Bytes that may be sent to the address of a peer until it has shown that it receives there. `[Y8]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Budget {
     Proven,

@@ -90,7 +90,7 @@ pub(super) struct Session {
     pub(super) began: Time,
     /// A segment that did not fit into the last batch.
     held: Option<Ready>,
-    /// What is told of this session.
+    /// Span of the log for this session.
     pub(super) span: Span,
     /// The proven route that was told last.
     pub(super) told: Option<Route>,
@@ -104,7 +104,7 @@ struct Challenge {
     again: Time,
 }
 
-/// What goes out next.
+/// The next datagram to send.
 #[derive(Debug)]
 enum Ready {
     Segment(Outside, Transmit<Segment<Bytes>>),
@@ -335,7 +335,7 @@ impl Session {
             self.early_until = now + EARLY_STRAGGLERS;
         }
         if self.hello.is_some() {
-            // What opened was sealed with the response's keys, so the peer receives at this address. `[Y4]`
+            // The datagram was sealed with the response's keys, so the peer receives at this address. `[Y4]`
             (self.hello, self.is_hello_due) = (None, false);
             self.budget = Budget::Proven;
             self.connections.address_proven();

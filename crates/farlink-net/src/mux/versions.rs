@@ -36,7 +36,7 @@ impl Mux {
 
     /// The called host has other versions.
     fn on_versions(&mut self, content: &[u8]) {
-        // Those that wait for an answer, and of them the one whose hello is repeated: a stranger's answer costs no hash.
+        // Only sessions that wait for an answer, and of them the one whose hello is repeated: a stranger's answer costs no hash.
         let called = self.asked.values().filter_map(|id| self.sessions.get(id));
         let is_repeated = |session: &&Session| {
             session.hello.as_ref().is_some_and(|hello| proof_of(hello).is_some_and(|proof| content.starts_with(proof)))

@@ -1,4 +1,4 @@
-//! What the helper asks of the kernel: addresses, routes and rules of routing, over netlink (crate `rtnetlink`).
+//! Requests of the helper to the kernel: addresses, routes and rules of routing, over netlink (crate `rtnetlink`).
 //!
 //! With `fallback`, routes are in the main table, the one of everything as its two halves, so that they win over every default route. They
 //! vanish with the device. Without it, they are in a table of their own, each with an unreachable one beneath that stays when the device
@@ -57,7 +57,7 @@ impl Network {
     ) -> Result<(), String> {
         let mut add = self.handle.address().add(index, address.addr(), address.prefix_len());
         if let Some(peer) = peer {
-            // Of a device to one host the local address is this end's, and the other attribute the peer's (rtnetlink(7)).
+            // On a point-to-point device the local address is this end's, and the other attribute the peer's (rtnetlink(7)).
             let attributes = &mut add.message_mut().attributes;
             attributes.retain(|it| matches!(it, AddressAttribute::Local(_)));
             attributes.push(AddressAttribute::Address(IpAddr::V4(peer)));

@@ -1,4 +1,4 @@
-//! What the helper can be asked for, and which of it is refused.
+//! Requests to the helper, and which of them it refuses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -100,7 +100,7 @@ impl Request {
     }
 }
 
-/// What would be refused of a configuration, with the key of each request.
+/// Requests of a configuration that would be refused, each with its key.
 pub(crate) fn check_requests<'a>(
     path: &Path,
     all: impl Iterator<Item = (&'a str, Request)>,

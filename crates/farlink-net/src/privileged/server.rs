@@ -17,7 +17,7 @@ use super::network::{MARK, Network};
 use super::request::{Change, DeviceName, Request};
 use super::rights;
 
-/// What the helper answers.
+/// Answers of the helper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Reply {
@@ -43,7 +43,7 @@ const MOST_ADDRESSES: usize = 16;
 const MOST_ROUTES: usize = 256;
 /// More bundles of one process are refused.
 const MOST_BUNDLES: usize = 256;
-/// What is asked of the kernel for datagrams that wait, in bytes: 4 MiB, as the sockets of sessions have.
+/// Buffer that is asked of the kernel for datagrams that wait, in bytes: 4 MiB, as the sockets of sessions have.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// Serves the bundle at the other end of standard input, until it has ended. First it drops every capability but CAP_NET_ADMIN.
@@ -97,7 +97,7 @@ fn next_asked(bundles: &[Server]) -> Result<usize, PrivilegedError> {
     }
 }
 
-/// What is done for one bundle.
+/// The helper of one bundle, with the changes that it has made.
 struct Server {
     socket: OwnedFd,
     tun: Option<Tun>,
@@ -134,7 +134,7 @@ impl Server {
             Request::Tun { name, mtu_bytes, fallback } => {
                 let made = self.make(network, name.as_ref(), *mtu_bytes, *fallback).await?;
                 if *fallback && !others_are_guarded {
-                    // What an earlier bundle without `fallback` left when it was killed.
+                    // Left by an earlier bundle without `fallback` that was killed.
                     network.remove_guards().await?;
                 }
                 return Ok(made);

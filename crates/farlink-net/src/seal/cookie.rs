@@ -22,7 +22,7 @@ const CONTENT_BYTES: usize = 1 + MAC_BYTES + NONCE_BYTES + SEALED_BYTES;
 /// A secret makes cookies for this long, and they are taken for as long again.
 const LIFETIME: Time = Time::from_secs(120);
 
-/// What a host makes cookies with. It keeps nothing for those that it gave one.
+/// Secret of a host's cookies. It keeps no state for those that it gave one.
 #[derive(Debug)]
 pub(crate) struct CookieMaker {
     secret: [u8; 32],

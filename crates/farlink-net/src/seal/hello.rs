@@ -19,7 +19,7 @@ use super::packet_key::{SECRET_BYTES, SealingKey, Secret};
 
 const PATTERN: &str = "Noise_IKpsk1_25519_ChaChaPoly_BLAKE2s";
 
-/// What the keys are for. Both sides mix it into the handshake: another version or protocol gives other keys.
+/// Purpose of the keys. Both sides mix it into the handshake: another version or protocol gives other keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// Sessions of AeroTP.
@@ -42,7 +42,7 @@ const RESPONSE: u8 = 2;
 
 const INITIATION_BYTES: usize = 8 + SECRET_BYTES + 4 + MAC_BYTES + 1;
 const RESPONSE_BYTES: usize = 4 + MAC_BYTES + 1;
-/// What Noise adds: ephemeral key, sealed static key with its tag, tag of the payload; in the response the first and the last.
+/// Bytes that Noise adds: ephemeral key, sealed static key with its tag, tag of the payload; in the response the first and the last.
 const NOISE_INITIATION_BYTES: usize = 32 + 48 + INITIATION_BYTES + 16;
 const NOISE_RESPONSE_BYTES: usize = 32 + RESPONSE_BYTES + 16;
 const CODES_BYTES: usize = 2 * MAC_BYTES;
@@ -56,7 +56,7 @@ const AES_BIT: u8 = 1;
 const CLEAR_BIT: u8 = 4;
 const EARLY_BIT: u8 = 2;
 
-/// What an initiation says under its seal. `[Y7]`
+/// Sealed content of an initiation. `[Y7]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Initiation {
     /// It grows with each initiation of a host, so that a recorded one is known.
@@ -101,7 +101,7 @@ impl Initiation {
     }
 }
 
-/// What a response says under its seal. `[Y7]`
+/// Sealed content of a response. `[Y7]`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Response {
     /// The id of packets to the responder.
@@ -112,7 +112,7 @@ pub(crate) struct Response {
     pub(crate) algorithm: Algorithm,
     /// Whether early packets are opened. They are not if the counter shows that the initiation may be a recorded one.
     pub(crate) takes_early: bool,
-    /// What covers packets from now on, but early ones.
+    /// The protection of packets from now on, but not of early ones.
     pub(crate) cover: Cover,
 }
 
@@ -212,7 +212,7 @@ impl Initiator {
 /// The side that answers.
 pub(crate) struct Responder {
     state: HandshakeState,
-    /// Who the initiator is.
+    /// Key of the initiator.
     pub(crate) peer: PublicKey,
     pub(crate) initiation: Initiation,
 }

@@ -1,4 +1,4 @@
-//! Who a host is: its static key pair, the public keys of others, and the pre-shared key.
+//! Identity of a host: its static key pair, the public keys of others, and the pre-shared key.
 
 use std::fmt;
 use std::str::FromStr;

@@ -32,7 +32,7 @@ impl HelloMac {
     }
 }
 
-/// What a side's reset tokens are derived with. It is the same after a restart, so a restarted side can end what it has forgotten.
+/// Key of a side's reset tokens. It is the same after a restart, so a restarted side can end sessions that it has forgotten.
 #[derive(Clone)]
 pub(crate) struct ResetSecret(zeroize::Zeroizing<[u8; 32]>);
 

@@ -1,4 +1,4 @@
-//! Who may talk, and with which keys: the handshake and the keys of packets. Nothing here knows sockets or time.
+//! Authentication and keys: the handshake, and the keys of packets. Nothing here knows sockets or time.
 
 pub(crate) mod cookie;
 pub(crate) mod hello;

@@ -11,7 +11,7 @@ const PROLOGUE: &[u8] = b"farlink AeroTP over UDP, version 1, new keys";
 
 /// The payload of both messages: the key phase of the sender's new key.
 const PAYLOAD_BYTES: usize = 1;
-/// What Noise adds: ephemeral key, sealed static key with its tag, tag of the payload; in the answer the first and the last.
+/// Bytes that Noise adds: ephemeral key, sealed static key with its tag, tag of the payload; in the answer the first and the last.
 const QUESTION_BYTES: usize = 32 + 48 + PAYLOAD_BYTES + 16;
 const ANSWER_BYTES: usize = 32 + PAYLOAD_BYTES + 16;
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Renewal {
     }
 }
 
-/// What the other side has when it answers.
+/// An answer to a question for new keys, with the keys that follow.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) message: Vec<u8>,

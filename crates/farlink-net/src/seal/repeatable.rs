@@ -37,7 +37,7 @@ pub(crate) fn fill(out: &mut [u8]) {
     });
 }
 
-/// What snow computes with.
+/// Algorithms that snow computes with.
 pub(super) fn resolver() -> BoxedCryptoResolver {
     Box::new(Repeatable)
 }

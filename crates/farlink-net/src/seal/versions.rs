@@ -1,4 +1,4 @@
-//! What hosts tell each other that have no version in common: the one thing that every version reads. `[Y23]`
+//! The message between hosts without a common version: the only one that every version reads. `[Y23]`
 
 use blake2::Blake2s256;
 use blake2::digest::Digest;

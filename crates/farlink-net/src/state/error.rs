@@ -1,4 +1,4 @@
-//! What is wrong with a file.
+//! Faults of a file.
 
 use std::path::{Path, PathBuf};
 

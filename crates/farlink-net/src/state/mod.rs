@@ -1,4 +1,4 @@
-//! What a host keeps in files: its key, whom it trusts, and the counters of handshakes.
+//! State of a host in files: its key, the keys that it trusts, and the counters of handshakes.
 //!
 //! | file in the folder | content |
 //! |---|---|

@@ -44,7 +44,7 @@ struct Present {
     give_way: oneshot::Sender<()>,
 }
 
-/// What is known of two transfers, of which one waits for the other.
+/// State of two transfers, of which one waits for the other.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     is_same_host: bool,

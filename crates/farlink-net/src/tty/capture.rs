@@ -1,4 +1,4 @@
-//! What the lines carry, for Wireshark (pcapng, LINKTYPE_PPP_WITH_DIR, one interface a line).
+//! Capture of the lines' packets for Wireshark (pcapng, LINKTYPE_PPP_WITH_DIR, one interface a line).
 
 use std::borrow::Cow;
 use std::fs::File;

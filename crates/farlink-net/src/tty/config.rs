@@ -24,7 +24,7 @@ pub struct TtyConfig {
     pub device: Option<DeviceName>,
     /// Addresses of the device beside the one that PPP agrees on.
     pub addresses: Vec<IpNet>,
-    /// What goes through it.
+    /// Destinations that are reached through it.
     pub routes: Vec<IpNet>,
     /// Whether packets may leave outside the device while the bundle is down.
     pub fallback: bool,
@@ -40,11 +40,11 @@ pub struct TtyConfig {
     name: String,
 }
 
-/// Of a queue, so that a few packets fit whatever the rates.
+/// Least bytes of a queue: a few packets fit, whatever the rates.
 const LEAST_QUEUE_BYTES: usize = 4 * 1500;
 /// More than any bundle of modems; memory of a hostile peer is bounded by its lines.
 const MOST_LINES: usize = 64;
-/// Of a line's name, in bytes.
+/// Longest name of a line, in bytes.
 const LONGEST_NAME: usize = 64;
 /// Longest configuration that is read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -90,7 +90,7 @@ impl TtyConfig {
         })
     }
 
-    /// What it does, a line each.
+    /// A summary for people, line by line.
     pub fn describe(&self) -> Vec<String> {
         let device = self.device.as_ref().map_or("a TUN device", DeviceName::as_str);
         let address = |given: Ipv4Addr, none: &str| {

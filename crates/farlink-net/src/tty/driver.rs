@@ -18,14 +18,14 @@ use crate::io::{Clock, unix_us};
 use crate::mss;
 use crate::seal::random::OsRandom;
 
-/// What ports have said and the bundle has not heard, at most: a port that says more waits.
+/// Most reports of ports that the bundle has not taken: a port that has more waits.
 const MOST_SAID: usize = 64;
 /// From the end of the bundle to that of its ports: the peer hears of it.
 const FAREWELL: std::time::Duration = std::time::Duration::from_millis(500);
 /// A [`Time`] ends after 213 days: before that everything begins again.
 const LONGEST_RUN: Time = Time::from_secs(200 * 86_400);
 
-/// What happened.
+/// Events.
 #[derive(Debug)]
 pub(super) enum Happened {
     /// To the bundle.
@@ -51,7 +51,7 @@ pub(super) struct Driver {
 #[derive(Debug)]
 struct PortState {
     out: Sender<Vec<u8>>,
-    /// Of a line whose terminals are handed over.
+    /// Where terminals are handed over, for a line that gets them so.
     orders: Option<UnboundedSender<Option<OwnedFd>>>,
     portion: usize,
     has_carrier: bool,
@@ -60,7 +60,7 @@ struct PortState {
     bytes_out: u64,
 }
 
-/// What a port has carried, and whether it can.
+/// Bytes that a port has carried, and whether it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) has_carrier: bool,
@@ -105,7 +105,7 @@ impl Driver {
         &self.bundle
     }
 
-    /// What a port has carried.
+    /// Bytes that a port has carried.
     pub(super) fn carried(&self, line: usize) -> Carried {
         self.ports.get(line).map_or(Carried::default(), |port| Carried {
             has_carrier: port.has_carrier,

@@ -1,4 +1,4 @@
-//! What can be wrong with a bundle of lines.
+//! Errors of a bundle of lines.
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub enum TtyError {
     Output {
         /// Where.
         what: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The helper or the device is gone while the bundle runs.
@@ -37,7 +37,7 @@ impl TtyError {
         TtyError::Config(ConfigFault::new(path, what, remedy))
     }
 
-    /// What a process should exit with: 1 when something has ended, 2 when someone has to change something first.
+    /// Exit code of a process: 1 when something has ended, 2 when someone has to change something first.
     pub const fn exit_code(&self) -> u8 {
         match self {
             TtyError::Ended(_) | TtyError::Privileged(PrivilegedError::Gone | PrivilegedError::Silent(_)) => 1,

@@ -1,4 +1,4 @@
-//! What happens to a bundle of lines, in words.
+//! Events of a bundle of lines, in words.
 
 use farlink_core::ppp::{Event as PppEvent, Properties};
 
@@ -7,7 +7,7 @@ use super::config::TtyConfig;
 /// Something that users should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is, a short word.
+    /// Its kind, a short word.
     pub kind: &'static str,
     /// Name of the line, if it is about one.
     pub line: Option<String>,

@@ -10,7 +10,7 @@ use tokio::net::UnixDatagram;
 
 use crate::privileged::channel;
 
-/// What is to be done with the line of this name.
+/// An order for the line of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Order {

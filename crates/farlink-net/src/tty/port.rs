@@ -45,7 +45,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Of a line's description: what is a socket now is one.
+    /// The port that a line's description names. A path that is a socket at present is taken for one.
     pub fn of(line: &Line) -> Self {
         use std::os::unix::fs::FileTypeExt;
 
@@ -78,7 +78,7 @@ const REOPEN: Duration = Duration::from_millis(500);
 /// How often DCD is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a port tells the bundle.
+/// Reports of a port to the bundle.
 #[derive(Debug)]
 pub(crate) enum Said {
     /// It has carrier, or no longer.
@@ -203,7 +203,7 @@ async fn exchange(
     out: &mut Receiver<Vec<u8>>,
     told: &Sender<(usize, Said)>,
 ) -> io::Result<()> {
-    // What was meant for the call that has ended: the bundle has heard of its end since.
+    // Bytes for the call that has ended: the bundle has heard of its end since.
     while out.try_recv().is_ok() {}
     if told.send((line, Said::Carrier(true))).await.is_err() {
         return Ok(());

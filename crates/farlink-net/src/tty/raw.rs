@@ -36,7 +36,7 @@ pub(super) struct Raw {
     /// Further addresses of the device, with the lengths of their networks' prefixes.
     #[serde(default)]
     pub(super) addresses: Vec<IpNet>,
-    /// What goes through the device.
+    /// Destinations that are reached through the device.
     #[serde(default)]
     pub(super) routes: Vec<IpNet>,
     /// Whether packets may leave outside the device while the bundle is down.
@@ -91,7 +91,7 @@ pub(super) struct Raw {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// What it is called; its number in the file if it has no name.
+    /// Its name; its number in the file if it has none.
     #[serde(default)]
     pub name: String,
     /// A serial port or a pseudo-terminal, or a Unix socket that somebody else listens at; none: the operator of the bundle hands over a

@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_secs(1);
 const LINK_LOCAL: u128 = 0xfe80 << 112;
 const LINK_LOCAL_LENGTH: u8 = 64;
 
-/// What the device has by now.
+/// Settings that the device has by now.
 #[derive(Debug, Default)]
 struct Given {
     pair: Option<(Ipv4Addr, Ipv4Addr)>,
@@ -44,7 +44,7 @@ struct Running<T> {
     device: DeviceName,
     given: Given,
     metrics: Option<Shared>,
-    /// What was told last that each line has carried, if an operator asks for it.
+    /// The latest report of the bytes that each line has carried, if an operator asks for it.
     carried: Vec<(u64, u64)>,
     tell: T,
 }
@@ -150,7 +150,7 @@ impl<T: FnMut(Event)> Running<T> {
         }
     }
 
-    /// What a line has carried, if that has changed: bytes in and out.
+    /// Bytes that a line has carried, in and out, if they have changed.
     fn tell_carried(&mut self, driver: &Driver, line: usize) {
         let now = driver.carried(line);
         if std::mem::replace(&mut self.carried[line], (now.bytes_in, now.bytes_out)) != (now.bytes_in, now.bytes_out) {
@@ -182,7 +182,7 @@ impl<T: FnMut(Event)> Running<T> {
         Ok(())
     }
 
-    /// What the kernel refuses is a fault, and the bundle goes on; a helper that is gone ends it.
+    /// A refusal of the kernel is a fault, and the bundle goes on; a helper that is gone ends it.
     fn tell_of_helper(&mut self, error: &PrivilegedError) -> Result<(), TtyError> {
         match error {
             PrivilegedError::Refused(why) => {

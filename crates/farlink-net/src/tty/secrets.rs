@@ -13,7 +13,7 @@ use super::TtyError;
 /// Of names and secrets: what PAP's and CHAP's packets have room for.
 const LONGEST_NAME: usize = 255;
 
-/// What the file says.
+/// Content of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PeerKeys {
@@ -43,7 +43,7 @@ impl PeerKeys {
     }
 }
 
-/// Who both ends are: this one by its name, others by the file of secrets. `config` is the file that names both.
+/// Identities of both ends: this one by its name, others by the file of secrets. `config` is the file that names both.
 pub(super) fn identities(
     config: &Path,
     name: &str,

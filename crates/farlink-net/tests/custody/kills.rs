@@ -16,7 +16,7 @@ impl Random {
     }
 }
 
-/// Of what a gateway has acknowledged nothing is lost, nothing comes twice, and all of it comes in order. `[N2]`, `[N4]`, `[N5]`
+/// Data that a gateway has acknowledged arrives once, whole and in order. `[N2]`, `[N4]`, `[N5]`
 #[tokio::test(flavor = "multi_thread")]
 async fn kills_lose_nothing_and_repeat_nothing() {
     let seed = std::env::var("SEED").map_or(1, |text| text.parse().unwrap());

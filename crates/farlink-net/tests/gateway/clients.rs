@@ -168,7 +168,7 @@ fn slow_clients_keep_nobody_out() {
     drop(slow);
 }
 
-/// Who comes to the point when all places are taken is told so.
+/// A client whose request is whole when all places are taken is told so.
 #[test]
 fn clients_are_told_that_there_is_no_room() {
     let hosts = Hosts::new();

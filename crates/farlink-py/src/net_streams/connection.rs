@@ -94,7 +94,7 @@ impl Stream {
 #[pyclass(frozen, module = "farlink._core")]
 pub(crate) struct NetConnection {
     pub(super) stream: Arc<Stream>,
-    /// Of a connection that this side opened, and how long it stays after the connection is closed.
+    /// The endpoint of a connection that this side opened, and how long it stays after the connection is closed.
     endpoint: Mutex<Option<(Endpoint, Duration)>>,
     /// Whether nothing is under way any more after the connection was closed. Accepted ones leave that to their listener.
     has_ended: watch::Sender<bool>,

@@ -10,7 +10,7 @@ pub(super) struct Counts {
     pub(super) sent_payload_bytes: u64,
     pub(super) retransmitted_bytes: u64,
     pub(super) lost_packets: u64,
-    /// Those of them that full queues and policers dropped.
+    /// Packets among them that full queues and policers dropped.
     pub(super) dropped_packets: u64,
     pub(super) mended_packets: u64,
     pub(super) marked_packets: u64,

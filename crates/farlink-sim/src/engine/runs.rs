@@ -1,4 +1,4 @@
-//! What the engine asks of an endpoint besides [`Stream`]: shortcuts, if it has any.
+//! Shortcuts of an endpoint for the engine, beside [`Stream`], if it has any.
 
 use farlink_core::protocol::aerotp::Absorbed;
 use farlink_core::protocol::tcp::trains::PlainSegment;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use farlink_core::Time;
 
-/// What an alarm is for.
+/// Purpose of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// A hop in which packets wait may send the next one. It comes first, so that this packet has left at the instant's

@@ -139,7 +139,7 @@ class Weibull:
 
     def cumulative_hazard(self, parameters: Series, times: Series) -> Series:
         """(time / scale)^shape."""
-        # Of times that are all but alike the shape is so large that the power overflows; nothing is left there either way.
+        # If times are nearly equal, the shape is so large that the power overflows; the probability is 0 there either way.
         return np.asarray(np.exp(np.minimum(parameters[..., 0:1] * np.log(times / parameters[..., 1:2]), 700.0)))
 
     def log_density(self, parameters: Series, times: Series) -> Series:

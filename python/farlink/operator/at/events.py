@@ -71,7 +71,7 @@ class Ringing:
 
 @dataclass(frozen=True)
 class RingingEnded:
-    """Whoever called has given up."""
+    """The caller has given up."""
 
 
 @dataclass(frozen=True)

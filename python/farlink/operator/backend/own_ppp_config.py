@@ -56,7 +56,7 @@ def _answers(bundle: Bundle) -> bool:
 
 
 def _name_of(bundle: Bundle) -> str:
-    """Who dials has the user's name; the far end another one, since both ends of a line must differ."""
+    """The end that dials has the user's name; the far end has another one, since both ends of a line must differ."""
     if not bundle.user or not _answers(bundle):
         return bundle.user or bundle.name
     return bundle.name if bundle.name != bundle.user else f"{bundle.name}-answers"

@@ -128,7 +128,7 @@ class PppdBackEnd:
         """Write options and secrets, and end what a killed operator left behind."""
         self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         # A copy of the bundle in another folder has another journal and its lock: its pppds would be taken for left behind.
-        # Who may not write there does without.
+        # Without the right to write there, it is left out.
         with suppress(OutputError):
             self._lock = self._lock or Lock(self._folder / self._bundle.name)
         # An editor may have the options open, too.

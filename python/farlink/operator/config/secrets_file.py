@@ -101,7 +101,7 @@ def _mistakes(tables: dict[str, Any], lines: list[str]) -> list[Mistake]:
     if not isinstance(pins, dict):
         return [*found, Mistake("pin: not a table", 'write [pin], and below it kansas = "1234"')]
     for line, pin in pins.items():
-        # Who has written both the wrong way round has a PIN for the name of a line.
+        # If both are written the wrong way round, the name of a line is a PIN.
         shown = "****" if line not in lines and _PIN.fullmatch(line) else printable(line, 40)
         if line not in lines:
             found.append(Mistake(f"pin.{shown}: there is no such line", instead(line, lines) if lines else "name a line"))
@@ -122,7 +122,7 @@ def _of_urls(table: object) -> list[Mistake]:
     if len(table) > _MOST_URLS:
         found.append(Mistake(f"alerts: {len(table)} URLs", f"give at most {_MOST_URLS}"))
     for at, (name, url) in enumerate(table.items(), start=1):
-        # Who has written both the wrong way round has a secret for a name.
+        # If both are written the wrong way round, the name is a secret.
         if not _NAME.fullmatch(name):
             remedy = "give each URL a name of letters, digits, '-' and '_'"
             found.append(Mistake(f"alerts, URL {at}: its name is none of up to 32 letters", remedy))

@@ -8,7 +8,7 @@ from farlink.operator.interface.netlink import Route
 from farlink.operator.interface.settings import InterfaceSettings
 
 PROTOCOL = 112
-"""Who has made a route: farlink, to Linux (``ip route show proto 112``)."""
+"""The protocol number by which Linux knows the routes that farlink made (``ip route show proto 112``)."""
 
 LAST_RESORT = 2_000_000_000
 """Added to the metric of a route that only probes of a line use that is down: they are bound to its interface."""

@@ -52,7 +52,7 @@ class Evidence:
         self.outward_s = self.inward_s = None
 
     def shift(self, by_s: float) -> None:
-        """Nobody has looked for so long, and nothing was sent: that is no silence of the line."""
+        """Moves what is proven by a time without looks and without traffic, which does not count as silence of the line."""
         self.outward_s = None if self.outward_s is None else self.outward_s + by_s
         self.inward_s = None if self.inward_s is None else self.inward_s + by_s
 

@@ -32,7 +32,7 @@ class Table:
         self.is_known = False
         self._dumps = (*_DUMPS, netlink.GET_ROUTE) if has_routes else _DUMPS
         self._found: dict[object, Link | Address | Route] = {}
-        # What is new while everything is told; what is not among it at the end is gone.
+        # Entries that the kernel has listed so far. At the end of its list, entries that are not among them are gone.
         self._seen: set[object] = set()
         self._to_ask = deque(self._dumps)
         self._asked: int | None = None

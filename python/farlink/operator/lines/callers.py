@@ -27,7 +27,7 @@ def is_listed(callers: Iterable[str], number: str, name: str) -> bool:
 
 
 def shown(number: str, name: str) -> str:
-    """Who calls, in words; empty if nobody tells.
+    """The caller, in words; empty if it is not known.
 
     Examples
     --------

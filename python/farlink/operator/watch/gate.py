@@ -34,7 +34,7 @@ _HEADERS = [
 
 @dataclass(frozen=True)
 class Policy:
-    """Who may ask for what.
+    """Rules of access: which caller may ask for what.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Policy:
 
 @dataclass
 class Asker:
-    """Who asks.
+    """The caller of a request.
 
     Attributes
     ----------

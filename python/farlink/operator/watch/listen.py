@@ -19,7 +19,7 @@ _ALIVE_S = 1.0
 
 
 class ListenError(OperatorError):
-    """Nobody can listen there."""
+    """The address cannot be listened on."""
 
     exit_code = 1
 

@@ -50,7 +50,7 @@ _LINE_COUNTERS: tuple[tuple[str, str, Value], ...] = (
     ("farlink_line_received_bytes", "Bytes received, counted anew for each call.", lambda one: one.get("bytes_in")),
     ("farlink_line_transmitted_bytes", "Bytes sent, counted anew for each call.", lambda one: one.get("bytes_out")),
 )
-# Of a bundle.
+# Metrics of a bundle.
 _GAUGES: tuple[tuple[str, str, Value], ...] = (
     ("farlink_bundle_up", "Whether at least one line is connected.", lambda one: one["up"] > 0),
     ("farlink_bundle_lines", "Configured lines.", lambda one: len(one["lines"])),

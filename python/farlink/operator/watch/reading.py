@@ -87,7 +87,7 @@ def served_of(request: Request) -> Served:
 
 
 def asker_of(request: Request) -> Asker:
-    """Who asks, as the gate has found."""
+    """The caller, as the gate has found."""
     found: Asker = getattr(request.state, "asker", Asker())
     return found
 

@@ -21,7 +21,7 @@ from farlink.operator.watch.sparing import Sparing
 from farlink.operator.watch.tokens import Tokens, file_of
 from farlink.untrusted import printable
 
-# Of one request line with its headers.
+# Most bytes of a request line with its headers.
 _MOST_HEAD_BYTES = 16_384
 _MOST_CONNECTIONS = 100
 _KEEP_ALIVE_S = 10
@@ -29,7 +29,7 @@ _END_S = 3
 
 
 def policy_of(place: Place, hosts: Sequence[str] = (), *, allow_changes: bool = False) -> Policy:
-    """Who may ask for what at a place.
+    """Rules of access at a place: which caller may ask for what.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Who may see the dashboard: the password, logins, and requests that are let through."""
+"""Access to the dashboard: the password, logins, and requests that are let through."""

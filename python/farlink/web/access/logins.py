@@ -59,7 +59,7 @@ class Tries:
 
 
 class Logins:
-    """Who is in. Only hashes of the tokens are kept, in memory: all are out when the server ends."""
+    """Sessions that are logged in. Only hashes of their tokens are kept, in memory: the end of the server ends all of them."""
 
     def __init__(self) -> None:
         self._until_s: OrderedDict[str, float] = OrderedDict()

@@ -79,7 +79,7 @@ struct Line {
     age: [Time; 2],
 }
 
-/// What a line that is being dialled waits for.
+/// The event that a line waits for while it is being dialled.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// Its modem.

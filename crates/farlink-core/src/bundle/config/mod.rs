@@ -396,7 +396,7 @@ impl BundleConfig {
         self.on_drop.unwrap_or(if can_requeue { OnDrop::Requeue } else { OnDrop::Lose })
     }
 
-    /// What tells the sender that it need not send a fragment again; `None` if it sends nothing again.
+    /// The sign that a fragment need not be sent again; `None` if the sender sends nothing again.
     #[must_use]
     pub fn confirmation(&self) -> Option<Confirmation> {
         let is_acknowledged = self.header != Header::None && self.peer == Peer::Farlink;

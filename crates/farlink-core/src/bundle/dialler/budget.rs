@@ -1,4 +1,4 @@
-//! What calls of a line, and of all lines, may cost in a day and in a month, and what they have cost.
+//! Budgets of a line and of all lines, by day and by month, and what their calls have cost.
 
 use std::collections::BTreeMap;
 
@@ -140,7 +140,7 @@ pub(super) fn period_of(reason: Reason) -> Period {
     }
 }
 
-/// What is left of a budget.
+/// The rest of a budget.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     /// How long calls may still last, in s.
@@ -166,7 +166,7 @@ pub(super) const LEAST_S: f64 = 1e-3;
 /// So many days, and so many months, are remembered: those that the clock showed last.
 const REMEMBERED: usize = 64;
 
-/// What calls have cost, by day and by month. A clock that is set back shows a day again whose costs are known, so that
+/// Costs of calls, by day and by month. A clock that is set back shows a day again whose costs are known, so that
 /// no budget is spent twice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ledger {

@@ -3,7 +3,7 @@
 use crate::origin::{MoveOrigin, OriginShift};
 use crate::time::Time;
 
-/// What a budget is for.
+/// Period of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Period {
     Day,

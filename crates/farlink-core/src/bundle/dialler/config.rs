@@ -1,4 +1,4 @@
-//! What a dialler is told about a bundle that is operated: limits and lines of `bundle.toml`.
+//! A dialler's configuration for a bundle that is operated: limits and lines of `bundle.toml`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What an operator observes, and what follows from it in each state.
+//! Events that an operator observes, and their effects in each state.
 
 use super::Dialler;
 use super::state::{Alert, CallState, Order, Reaction, Reason};
@@ -26,7 +26,7 @@ pub enum LineEvent {
     Signal(Option<u64>),
     /// Someone calls.
     Ring,
-    /// Whoever called has given up.
+    /// The caller has given up.
     RingEnded,
     /// The modem is of no use.
     ModemFailed,

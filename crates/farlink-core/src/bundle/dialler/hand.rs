@@ -1,4 +1,4 @@
-//! What people want of a line or of the bundle: hold, release, redial, drop as a test, start, stop.
+//! Commands of people for a line or for the bundle: hold, release, redial, drop as a test, start, stop.
 
 use super::Dialler;
 use super::state::{CallState, Order, Reaction, Reason};

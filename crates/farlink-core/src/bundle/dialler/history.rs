@@ -1,4 +1,4 @@
-//! What is kept of a bundle from one start of its operator to the next: how its calls went, and what they have cost.
+//! State of a bundle that outlives its operator's restarts: how its calls went, and what they have cost.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ fn check(key: &str, mut numbers: impl Iterator<Item = f64>, remedy: &str) -> Res
 const MOST: f64 = 1e15;
 
 impl Dialler {
-    /// What is to be kept for the next start, as it counts now. Calls that last count as if they ended now, without a drop.
+    /// State to keep for the next start, as of now. Calls that last count as if they ended now, without a drop.
     pub(super) fn history(&self, names: &[String], now: Time) -> History {
         let line = |(index, name): (usize, &String)| {
             let line = &self.lines[index];

@@ -46,7 +46,7 @@ pub(in crate::bundle) struct Line {
     pub(super) is_trial: bool,
 }
 
-/// What is remembered of calls: how long they lasted together, and how many dropped. Older ones count less.
+/// History of calls: how long they lasted together, and how many dropped. Older ones count less.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Memory {
     pub(super) connected_s: f64,

@@ -53,7 +53,7 @@ pub struct Dialler {
     told_primary: Option<usize>,
     told_up: bool,
     calendar: Calendar,
-    /// What calls of all lines have cost.
+    /// Costs of the calls of all lines.
     spent: Ledger,
     rng: Rng,
     /// Number of calls so far.

@@ -7,7 +7,7 @@ use super::state::{CallState, Reaction, Reason};
 use crate::time::Time;
 
 impl Dialler {
-    /// What keeps a line from being dialled, and until when if time alone ends it.
+    /// The obstacle to dialling a line, and until when it lasts if time alone ends it.
     pub(super) fn obstacle(&self, index: usize, at: Time) -> Option<(Reason, Time)> {
         self.own_obstacle(index, at).or_else(|| self.shared_obstacle(index).map(|reason| (reason, Time::NEVER)))
     }
@@ -21,7 +21,7 @@ impl Dialler {
         bar.or_else(|| (!self.dials(index)).then_some((Reason::Listening, Time::NEVER)))
     }
 
-    /// What keeps a line from any call, also from one that comes in.
+    /// The obstacle to any call of a line, incoming ones included.
     pub(super) fn bar(&self, index: usize, at: Time) -> Option<(Reason, Time)> {
         if !self.is_running {
             return Some((self.idle_reason, Time::NEVER));

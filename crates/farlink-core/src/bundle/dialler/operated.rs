@@ -19,7 +19,7 @@ pub struct OperatedDialler {
     names: Vec<String>,
     roles: Vec<Role>,
     notes: Vec<Notes>,
-    /// What the clock read first.
+    /// The first reading of the clock.
     origin_s: Option<f64>,
     moved: OriginShift,
     latest: Time,
@@ -27,7 +27,7 @@ pub struct OperatedDialler {
     reaction: Reaction,
 }
 
-/// What is said of a line, and decides nothing.
+/// Remarks on a line for people; no decision depends on them.
 #[derive(Clone, Debug, Default)]
 struct Notes {
     since_s: Option<f64>,
@@ -46,14 +46,14 @@ const LATEST_S: f64 = 1e10;
 #[error("{0} is no time; give the reading of a monotonic clock, from 0 to 1e10 s")]
 pub struct NotATime(pub f64);
 
-/// What an operator has to do.
+/// Orders to an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Record that a line has another state, or is in it for another reason.
     State(LineStatus),
     /// Carry this out. The number of the call, of the line and of the caller come with it.
     Do {
-        /// What to do.
+        /// The order.
         order: Order,
         /// Number of the call of the line that it is about; 0 if it is about none.
         call: u64,
@@ -64,7 +64,7 @@ pub enum Action {
     },
 }
 
-/// What is known of a line.
+/// State of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineStatus {
     /// Index of the line.
@@ -207,7 +207,7 @@ impl OperatedDialler {
         self.reading(due)
     }
 
-    /// What is known of each line.
+    /// State of each line.
     ///
     /// # Errors
     /// If the time is none.
@@ -216,7 +216,7 @@ impl OperatedDialler {
         Ok((0..self.names.len()).map(|line| self.line_status(line, now)).collect())
     }
 
-    /// What calls of all lines have cost today, and this month.
+    /// Costs of the calls of all lines today, and this month.
     ///
     /// # Errors
     /// If the time is none.
@@ -226,7 +226,7 @@ impl OperatedDialler {
         Ok((spent.day(calendar.day(now)), spent.month(calendar.month(now))))
     }
 
-    /// What is to be kept for the next start, as JSON.
+    /// State to keep for the next start, as JSON.
     pub fn history(&self) -> String {
         serde_json::to_string(&self.dialler.history(&self.names, self.latest)).expect("numbers and names are JSON")
     }

@@ -110,7 +110,7 @@ impl Dialler {
         self.follow_loss(index, at, out);
     }
 
-    /// What the loss of a line means for the bundle, by the rule of its primary line.
+    /// The effect of a line's loss on the bundle, by the rule of its primary line.
     pub(super) fn follow_loss(&mut self, index: usize, at: Time, out: &mut Reaction) {
         match self.policy.rule {
             PrimaryRule::EndsBundle if self.primary == Some(index) => {

@@ -1,4 +1,4 @@
-//! What a dialler says: states of lines with their reasons, and orders for whoever drives it.
+//! Output of a dialler: states of lines with their reasons, and orders for its driver.
 
 use crate::time::Time;
 
@@ -41,7 +41,7 @@ macro_rules! reasons {
                 match self { $(Reason::$name => $text,)+ }
             }
 
-            /// What ends it, in words.
+            /// The condition that ends it, in words.
             pub const fn ends(self) -> &'static str {
                 match self { $(Reason::$name => $ends,)+ }
             }

@@ -36,11 +36,11 @@ pub(super) struct Line<D> {
     ps_per_byte: f64,
     delay: Time,
     serial_ps_per_byte: f64,
-    /// What its ARQ does, from each time on; empty without ARQ.
+    /// Behaviour of its ARQ, from each time on; empty without ARQ.
     qualities: Vec<Quality>,
     most_fragments: usize,
     most_bytes: u64,
-    /// What the modem holds of its own; the near end counts it as sent.
+    /// Bytes that the modem itself holds; the near end counts them as sent.
     modem_bytes: u64,
     /// The acknowledgements of the peer, if it acknowledges.
     acks: Option<Acks>,

@@ -40,7 +40,7 @@ pub struct EmulatedBundle<D> {
     /// For each line, when each end notices that its call dropped.
     ends: Vec<Ends>,
     is_reverse: bool,
-    /// What tells the sender that it need not send a fragment again.
+    /// The sign that a fragment need not be sent again.
     confirmation: Option<Confirmation>,
     /// Whether a bundle ends with its last line, and the next one begins anew.
     restarts: bool,

@@ -23,7 +23,7 @@ pub(super) enum Message {
     Nak { id: u64 },
 }
 
-/// What a negotiation tells the layer above.
+/// Events of a negotiation for the layer above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     Up,

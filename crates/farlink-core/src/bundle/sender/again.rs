@@ -1,4 +1,4 @@
-//! What is sent again: what a line was given and nobody has confirmed.
+//! Retransmission: fragments that a line was given and that are not confirmed.
 //!
 //! The sender knows what a real end knows. farlink's own receiver acknowledges fragments, so what is not acknowledged is sent again,
 //! under its old number; the receiver filters what it gets twice. PPP acknowledges nothing: there the driver of a line reports what

@@ -108,7 +108,7 @@ struct Packet<D> {
     is_polled: bool,
 }
 
-/// What a line was given since it is up.
+/// Fragments that a line was given since it is up.
 #[derive(Clone, Debug)]
 struct Given<D> {
     is_any: bool,

@@ -1,4 +1,4 @@
-//! What truly becomes of packets. Only a driver that also runs the lines and the receiver knows it, as in a simulation; the sender's
+//! True outcomes of packets. Only a driver that also runs the lines and the receiver knows them, as in a simulation; the sender's
 //! decisions do not depend on it.
 
 use super::super::config::Confirmation;

@@ -107,7 +107,7 @@ impl OverPaths {
         Capacity::Together(self.setup.usual().map(|path| pair.capacity(path, self.end)).collect())
     }
 
-    /// What a host is told of a bundle: it is up, and has the rates of the paths that do not stand by, on average.
+    /// A bundle, as hosts see it: it is up, and has the rates of the paths that do not stand by, on average.
     pub(super) fn state(&self) -> LinkState {
         LinkState {
             up: true,

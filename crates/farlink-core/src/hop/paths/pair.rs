@@ -11,7 +11,7 @@ use crate::paths::{Event, Frame, PathBundle, PathId, PathState};
 use crate::rng::{RandomSource, Rng};
 use crate::time::Time;
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Delivered,
@@ -29,7 +29,7 @@ struct Slot {
     is_gone: bool,
 }
 
-/// What one end sends.
+/// Transmissions of one end.
 #[derive(Debug, Default)]
 struct Way {
     slots: Vec<Slot>,

@@ -15,7 +15,7 @@ impl Gone {
     }
 }
 
-/// What all copies and pieces of a packet have in common; its end is the packet's.
+/// State that all copies and pieces of a packet share; its end is the packet's.
 #[derive(Debug)]
 struct Origin {
     slot: u32,

@@ -220,7 +220,9 @@ proptest! {
                 prop_assert_eq!(is_up, above_deg > 0.0 && time < orbit.sets_at_s());
             }
         }
-        if let Some(Next { period_s, down_s }) = passes.next {
+        // A satellite near the geostationary orbit returns after so long that a period may end behind the last instant of the clock.
+        let whole = |next: &Next| orbit.sets_at_s() + 2.0 * next.period_s < Time::NEVER.as_secs_f64();
+        if let Some(Next { period_s, down_s }) = passes.next.filter(whole) {
             // In each period the link is up except during its gap.
             let (from, step) = (orbit.sets_at_s() + period_s, period_s / 997.0);
             let mut channel = pass.outages(None).map(|outages| outages.start(&mut Rng::for_component(1, 0, "pass")));

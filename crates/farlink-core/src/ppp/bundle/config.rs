@@ -1,4 +1,4 @@
-//! What a bundle of PPP lines is like.
+//! Configuration of a bundle of PPP lines.
 
 use crate::time::Time;
 use crate::units::BitRate;
@@ -10,11 +10,11 @@ use super::super::secret::Identities;
 /// A bundle and its lines.
 #[derive(Clone, Debug)]
 pub struct BundleConfig {
-    /// What all lines are like. With `multilink` in its options, lines may join; without, there is one.
+    /// Configuration of all lines. With `multilink` in its options, lines may join; without, there is one.
     pub link: LinkConfig,
     /// Nominal rate of each line, which counts until it is measured. As many lines as rates.
     pub rates: Vec<BitRate>,
-    /// Who both ends are.
+    /// Identities of both ends.
     pub identities: Identities,
     /// Addresses of IP version 4; `None`: not carried.
     pub ipv4: Option<Addresses>,

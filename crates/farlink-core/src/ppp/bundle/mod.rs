@@ -38,7 +38,7 @@ const MOST_PACKETS: usize = 256;
 /// A line that joined shows a number so many times more, with pauses that double: for 19 s in all, with a settling time of 0.3 s.
 const MOST_SHOWN: u32 = 5;
 
-/// What happened to a bundle.
+/// Events of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A line joined.
@@ -66,7 +66,7 @@ pub enum Event {
     },
 }
 
-/// What the network is like.
+/// Addresses and MTU of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// Longest packet that the peer takes, bytes.
@@ -92,7 +92,7 @@ pub struct LineStatus {
     pub frames: hdlc::Counts,
 }
 
-/// Who a bundle's peer is (RFC 1990, section 5.1.3: endpoint discriminator and authenticated name).
+/// Identity of a bundle's peer (RFC 1990, section 5.1.3: endpoint discriminator and authenticated name).
 type Peer = (Discriminator, Option<Vec<u8>>);
 
 /// A bundle of lines to one peer.
@@ -306,7 +306,7 @@ impl<R: RandomSource> Bundle<R> {
         self.sending.waiting_bytes()
     }
 
-    /// What the network is like; `None` while it cannot be used.
+    /// Addresses and MTU of the network; `None` while it cannot be used.
     pub fn properties(&self) -> Option<&Properties> {
         self.shown.as_ref()
     }
@@ -393,7 +393,7 @@ impl<R: RandomSource> Bundle<R> {
     /// The first line of a bundle joins: it says how packets are cut.
     fn begin(&mut self, line: usize, peer: Peer) {
         if self.peer.as_ref().is_some_and(|before| *before != peer) {
-            // What waits is for somebody else.
+            // The waiting packets are for another peer.
             self.sending.clear();
         }
         self.peer = Some(peer);

@@ -98,7 +98,7 @@ impl Network {
 
     /// The next packet to be sent, with its protocol.
     pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(u16, Bytes)> {
-        // What else other layers have to know shows in `ipv4` and `ipv6`.
+        // Other layers find the rest in `ipv4` and `ipv6`.
         let mut is_finished = false;
         each!(self, one => while let Some(layer) = one.poll_layer() { is_finished |= layer == Layer::Finished; });
         if is_finished && self.is_up {

@@ -23,7 +23,7 @@ pub(super) struct Receiving {
     /// The number that counts as the first.
     base: u32,
     members: Vec<Member>,
-    /// Of bundles that have ended.
+    /// Counts of bundles that have ended.
     before: ReceiverCounts,
     restarts: u64,
 }

@@ -24,7 +24,7 @@ const AHEAD: Time = Time::from_millis(100);
 const LEAST_SHARE: f64 = 0.25;
 /// A flow's turn: a packet of Ethernet (RFC 8290, section 5.2).
 const QUANTUM: f64 = 1514.0;
-/// What CoDel always lets pass, and an interval of it at least (RFC 8289, section 4).
+/// Bytes that CoDel always lets pass, and the least duration of its interval (RFC 8289, section 4).
 const LEAST_TARGET: Time = Time::from_millis(5);
 const LEAST_INTERVAL: Time = Time::from_millis(100);
 /// Bytes that a flow without a backlog may send first, at least.
@@ -256,7 +256,7 @@ impl Sending {
         Some(Packet { order: self.next_order, protocol, information, is_counted: true })
     }
 
-    /// What waits is judged by the rate of all lines together: one packet may take longer than CoDel's usual 5 ms (RFC 8289, section 4.4).
+    /// CoDel's target follows the rate of all lines together: one packet may take longer than its usual 5 ms (RFC 8289, section 4.4).
     fn pressure(&self, bytes_per_s: f64, round_trip: Time) -> Pressure {
         let packet_time = Time::from_secs_f64(QUANTUM / bytes_per_s.max(1.0));
         Pressure {

@@ -1,4 +1,4 @@
-//! What became of data for which nothing was to be done but to take it: a shortcut of the simulator.
+//! Outcome of data that only had to be taken: a shortcut of the simulator.
 
 /// Data that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

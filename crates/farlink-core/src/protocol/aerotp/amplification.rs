@@ -7,7 +7,7 @@ const RATIO: u64 = 3;
 /// Number of timestamps whose echo proves an address: those of the latest segments that the peer answers.
 const STAMPS: usize = 8;
 
-/// What may still be sent to a peer that may have forged its address. `[G1]`
+/// Bytes that may still be sent to a peer that may have forged its address. `[G1]`
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     /// Bytes that may still be sent; no limit once the address is proven.

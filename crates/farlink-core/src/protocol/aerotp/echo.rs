@@ -10,7 +10,7 @@ use super::segment::Mack;
 /// How many acknowledgements report an overtaken segment, because some may be lost.
 const REPORTS: u8 = 3;
 
-/// What a receiver tells of the timestamps that have arrived. `[A2]`, `[A10]`
+/// A receiver's report on the timestamps that have arrived. `[A2]`, `[A10]`
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
     latest: Option<Latest>,
@@ -58,7 +58,7 @@ impl Echo {
         Some(mack)
     }
 
-    /// What the next acknowledgement reports of overtaken segments.
+    /// The next acknowledgement's report on overtaken segments.
     pub(super) fn take_overtaken(&mut self) -> Option<u32> {
         self.reports = self.reports.checked_sub(1)?;
         let overtaken_by = self.overtaken_by;

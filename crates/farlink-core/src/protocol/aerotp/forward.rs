@@ -47,7 +47,7 @@ struct Abandoned {
     sent: u64,
     /// Bytes that the peer has reported as skipped.
     skipped: u64,
-    /// Those of them that had been sent.
+    /// Bytes of them that had been sent.
     skipped_sent: u64,
     /// Bytes given up that were not reported to the application yet.
     expired: u64,

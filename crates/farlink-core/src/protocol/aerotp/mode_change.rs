@@ -10,7 +10,7 @@ use crate::units::Seconds;
 
 use super::mode::Mode;
 
-/// Another mode from an instant on.
+/// A change of mode at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModeChange {

@@ -180,7 +180,7 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// What the acknowledgement that was just made reports of overtaken segments. `[A10]`
+    /// The report on overtaken segments in the acknowledgement that was just made. `[A10]`
     pub(super) fn take_overtaken(&mut self) -> Option<u32> {
         match self {
             Receiving::Reliable(receiver) => receiver.take_overtaken(),

@@ -8,7 +8,7 @@ use crate::time::Time;
 
 use super::clock::span;
 
-/// What was reported is remembered for at least so many round trips, and for twice as many at most.
+/// Reported segments are remembered for at least so many round trips, and for twice as many at most.
 const ROUND_TRIPS: u64 = 16;
 
 /// The longest time by which segments were overtaken recently, as the receiver reports it. `[R3]`

@@ -11,7 +11,7 @@ pub(super) struct RoundTrip {
     /// In seconds; 0 before the first sample.
     smoothed: f64,
     variation: f64,
-    /// What follows from the two: every segment asks for it, and only acknowledgements change it. `None` before the first sample.
+    /// Values that follow from the two: every segment asks for them, and only acknowledgements change them. `None` before the first sample.
     answer: Option<AnswerTimes>,
     pub(super) least: Time,
     pub(super) latest: Option<Time>,

@@ -85,7 +85,7 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.on_mack(now, mack));
     }
 
-    /// What became of transmissions since it was last taken from here, where MACKs tell it.
+    /// Outcomes of transmissions since they were last taken from here, where MACKs tell them.
     pub(super) fn outcomes(&mut self) -> Option<&mut Outcomes> {
         match self {
             Sending::Reliable(sender) => Some(sender.outcomes()),

@@ -35,7 +35,7 @@ const LIKE_CLOCKS: f64 = 0.25;
 /// Times are counted from the latest acknowledgement again before their numbers come round.
 const LONGEST: Time = Time::from_secs(1_000);
 
-/// What the timestamps of acknowledgements tell the sender of the data about the way back. `[M1]` to `[M3]`
+/// The way back, as the timestamps of acknowledgements show it to the sender of the data. `[M1]` to `[M3]`
 ///
 /// An acknowledgement takes its arrival less its timestamp, apart from a constant that is not known. What it takes longer than the fastest
 /// one is the time for which it waited.
@@ -65,7 +65,7 @@ instants! {
     fixed: is_unlike, limit, longer_periods, last_wait, told, periods_since_told, is_due
 }
 
-/// What a period has shown.
+/// Findings of a period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
     since: Time,

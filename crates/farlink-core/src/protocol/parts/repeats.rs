@@ -1,4 +1,4 @@
-//! What is sent several times without waiting for a loss, and when the next time is.
+//! Segments that are sent several times without waiting for a loss, and when the next time is.
 
 use std::collections::VecDeque;
 

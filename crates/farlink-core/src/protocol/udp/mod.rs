@@ -73,13 +73,13 @@ pub struct Socket<D> {
     is_closed: bool,
 }
 
-/// What a side needs if every datagram is sent several times.
+/// State of a side if every datagram is sent several times.
 #[derive(Clone, Debug)]
 struct Copies<D> {
     /// Numbers and data to be sent again.
     waiting: Repeats<(u32, D)>,
     next_number: u32,
-    /// What has arrived already.
+    /// Datagrams that have arrived already.
     heard: Heard,
 }
 

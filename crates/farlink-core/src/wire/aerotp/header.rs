@@ -34,13 +34,13 @@ mod extended {
     pub(super) const OVERTAKEN: u8 = 4;
     /// Without MACK: bytes of MACKs in a second (4).
     pub(super) const MACK_RATE: u8 = 5;
-    /// Those that are numbers.
+    /// Fields that are numbers.
     pub(super) const NUMBERS: [u8; 4] = [FORWARD, SKIPPED, OVERTAKEN, MACK_RATE];
     /// A receiver that does not know a type with this bit drops the segment; other unknown types are skipped. `[L6]`
     pub(super) const CRITICAL: u8 = 0x80;
 }
 
-/// What a segment inside a seal leaves to the seal. `[O16]`
+/// Fields that a segment inside a seal leaves to the seal. `[O16]`
 const LEFT_TO_THE_SEAL: Flags = Flags::FEC.with(Flags::CRC);
 
 /// The flags of a segment, including those that its fields imply. With parity there is always a check, because without one a

@@ -67,7 +67,7 @@ impl Asking {
 }
 
 impl Address {
-    /// One that is configured. It is asked whether it answers.
+    /// A configured address. It is asked whether it answers.
     pub(super) fn fixed(now: Time, place: Place) -> Self {
         Address { proven: Some(place), candidate: None, is_fixed: true, asking: Some(Asking::new(now)) }
     }

@@ -10,7 +10,7 @@ use crate::seal::mac::Mac;
 
 use super::packet::{HEADER_BYTES, Kind, MOST_PATHS, sealed_header};
 
-/// What a handshake gave.
+/// Result of a handshake.
 #[derive(Debug)]
 pub(super) struct Keys {
     /// Chosen by this side, and in what it receives.

@@ -43,7 +43,7 @@ pub struct SessionConfig {
     pub key: StaticKey,
     /// That of the peer.
     pub peer: PublicKey,
-    /// What both have beside their keys.
+    /// The pre-shared key of both hosts.
     pub shared: PresharedKey,
     /// Whether this end begins. The other one answers, at addresses that it learns.
     pub calls: bool,
@@ -73,7 +73,7 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
-/// What happens to a session.
+/// Events of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Both ends have keys.
@@ -94,7 +94,7 @@ pub enum Event {
     Longest {
         /// Number of the path.
         path: u8,
-        /// Of a packet of the bundle.
+        /// Length of a packet of the bundle.
         bytes: u32,
         /// Whether longer ones came through before: a black hole.
         has_shrunk: bool,
@@ -112,12 +112,12 @@ pub enum Closing {
     Reset,
 }
 
-/// What keeps a session from being opened.
+/// Causes for which a session is not opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nobody answers. The peer does not run, is elsewhere, has another key, or has another pre-shared key.
+    /// No answer comes. The peer does not run, is elsewhere, has another key, or has another pre-shared key.
     Unanswered,
-    /// Somebody calls who knows this host's key, with another pre-shared key; or the datagram was damaged on purpose.
+    /// A caller knows this host's key but has another pre-shared key; or the datagram was damaged on purpose.
     OtherSecret(SocketAddr),
     /// A host calls that is not the peer.
     OtherPeer(SocketAddr, PublicKey),
@@ -174,7 +174,7 @@ pub struct Session {
     /// The last initiation that was answered, and how.
     answered: Option<Answered>,
     current: Option<Keys>,
-    /// Those of an answer, until the caller has used them.
+    /// Keys of an answer, until the caller has used them.
     pending: Option<Keys>,
     previous: Option<(Keys, Time)>,
     paths: Vec<Path>,
@@ -196,7 +196,7 @@ pub struct Session {
 #[derive(Debug)]
 struct Path {
     address: Address,
-    /// Of a caller: whether there is a way to the peer at present.
+    /// Whether there is a way to the peer at present. Only a caller uses it.
     is_there: bool,
     is_last_resort: bool,
     size: PathSize,
@@ -514,7 +514,7 @@ impl Session {
             self.note(Event::Fault(Fault::UnknownPath(path)));
             return None;
         };
-        // What the keys before the present ones sealed says nothing of where the peer is now.
+        // A datagram under the previous keys does not show where the peer is now.
         own.address.on_opened(now, from, datagram.len(), is_newest && which != 2);
         if own.follow_family() {
             self.note(Event::Longest { path, bytes: self.content_bytes(path), has_shrunk: false });

@@ -1,4 +1,4 @@
-//! What stands before the sealed content of a datagram. `[J1]`
+//! Header of a datagram, before its sealed content. `[J1]`
 //!
 //! | bytes | field |
 //! |---|---|
@@ -29,7 +29,7 @@ const DATA: u8 = 1;
 const CONTROL: u8 = 2;
 const RESET: u8 = 3;
 
-/// What a sealed datagram carries.
+/// Content of a sealed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A packet of the bundle.

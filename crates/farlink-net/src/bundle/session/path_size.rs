@@ -61,7 +61,7 @@ impl PathSize {
         usize::from(packet_bytes.saturating_sub(self.header_bytes)).saturating_sub(SEAL_BYTES)
     }
 
-    /// What is known of the path: whether packets were lost, and how long an answer takes at most.
+    /// State of the path: whether packets were lost, and how long an answer takes at most.
     pub(super) fn note(&mut self, now: Time, has_lost: bool, timeout: Time) {
         self.timeout = timeout;
         if has_lost && !self.is_suspected {

@@ -42,7 +42,7 @@ impl Commit {
         if self.has_new_names {
             self.medium.sync_names()?;
         }
-        // What makes them needless is on the disk now. The last one says that the others are, and goes after them.
+        // The data that replaces them is on the disk now. The last one says that the others are needless, and goes after them.
         self.doomed.iter().try_for_each(|(name, _)| remove(&*self.medium, name))?;
         // Data must not come back without the word that they were passed on.
         if self.is_finished { self.medium.sync_names() } else { Ok(()) }
@@ -57,7 +57,7 @@ impl Drop for Commit {
 }
 
 impl StreamStore {
-    /// What is to be brought to the disk, if anything is.
+    /// The writes that are to be synced, if there are any.
     pub(in super::super) fn commit(&mut self) -> Option<Commit> {
         if self.owes_release && !self.files.is_empty() {
             self.write_released();
@@ -113,7 +113,7 @@ impl StreamStore {
             }
         }
         self.durable = commit.durable;
-        // What was just written down may be lost: nothing that was acknowledged depends on it.
+        // The latest record may be lost: nothing that was acknowledged depends on it.
         for file in self.files.iter_mut().filter(|file| is_all || file.is_on_disk()) {
             file.file = None;
         }

@@ -34,7 +34,7 @@ const IS_TEST: bool = cfg!(any(test, fuzzing));
 /// Longest file that is read: what a store writes is shorter.
 const MOST_FILE_BYTES: u64 = FILE_BYTES + (1 << 18);
 
-/// What is on the disk.
+/// Content of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Durable {
     pub(super) received: u64,
@@ -48,7 +48,7 @@ struct StoreFile {
     file: Option<Arc<dyn MediumFile>>,
     /// Where the next record goes.
     end: u64,
-    /// What was there at the last commit.
+    /// Content at the last commit.
     synced: u64,
     /// How many times it was cut.
     cuts: u32,
@@ -79,7 +79,7 @@ impl StoreFile {
 /// Bytes of the stream, and where they are.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Those that are still needed.
+    /// Files that are still needed.
     span: Span,
     number: u64,
     /// Where the content of the record is in the file, which position it begins with, and how long it is.
@@ -152,7 +152,7 @@ impl StreamStore {
         &self.label
     }
 
-    /// What is on the disk, and may be acknowledged.
+    /// Position up to which data is on the disk, and may be acknowledged.
     pub(super) fn durable(&self) -> Durable {
         self.durable
     }

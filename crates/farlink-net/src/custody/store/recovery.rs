@@ -23,11 +23,11 @@ pub(in super::super) struct Recovered {
     pub(in super::super) journal: Journal,
     /// Whether the next node has everything, and this one was about to forget it.
     pub(in super::super) is_finished: bool,
-    /// What was not whole, a sentence each.
+    /// Damages that were found, a sentence each.
     pub(in super::super) damage: Vec<Damage>,
 }
 
-/// What was not whole.
+/// A damage that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Damage {
     /// Bytes of a file are no whole record.
@@ -179,7 +179,7 @@ impl StreamStore {
         release(&mut pieces, released);
         let mut journal = Journal::default();
         let mut behind = released;
-        // What was acknowledged is whole or damaged. What came later may have holes, as the disk writes in any order: it counts up to the
+        // Acknowledged data is whole or damaged. Later data may have holes, as the disk writes in any order: it counts up to the
         // first one, and its source has the rest.
         let mut is_cut = false;
         let is_hole = |from, to| to > durable && !gaps.iter().any(|gap: &Span| gap.from <= from && to <= gap.to);
@@ -235,7 +235,7 @@ impl StreamStore {
             written_released: released,
             end,
             is_finished,
-            // What said so may have been removed.
+            // The record that said so may have been removed.
             owes_release: is_cut,
             durable: Durable::default(),
         };

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::waiting::{is_passing, wait_for};
 use super::{EmulateError, Line};
 
-/// What a relay does.
+/// Configuration of a relay.
 #[derive(Clone, Copy, Debug)]
 pub struct RelaySettings {
     /// Where clients send to.
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Socket {
     }
 }
 
-/// What is asked of the kernel for datagrams that wait to be read or sent.
+/// Buffer that is asked of the kernel for datagrams that wait to be read or sent.
 const BUFFER_BYTES: usize = 4 << 20;
 /// Longest buffer that the kernel fills with datagrams of one sender.
 const RECEIVED_BYTES: usize = 65_536;
@@ -88,7 +88,7 @@ impl Socket {
     fn bind(address: SocketAddr) -> io::Result<Self> {
         let io = UdpSocket::bind(address)?;
         let state = UdpSocketState::new(UdpSockRef::from(&io))?;
-        // What the kernel gives is what there is.
+        // The kernel may give less: that has to do.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&io), BUFFER_BYTES);
         let _ = state.set_send_buffer_size(UdpSockRef::from(&io), BUFFER_BYTES);
         io.set_nonblocking(true)?;

@@ -167,7 +167,7 @@ fn a_refused_datagram_begins_no_session() {
     assert_eq!(net.hosts[0].sessions(), 0);
 }
 
-/// Nobody answers datagrams, so that the time in which a session is silent does not end one that sends them; later it is forgotten.
+/// Datagrams are not answered, so silence does not end a session that sends them; it is forgotten later.
 #[test]
 fn a_session_with_datagrams_to_send_stays() {
     let mut net = listening(0.0, 1);
@@ -245,7 +245,7 @@ fn answers_begin_no_session() {
     assert_eq!(net.hosts[1].sessions(), 1);
 }
 
-/// Of what waits the lowest class goes first, datagrams and connections alike, and the last class gives way. `[Y25]`
+/// The lowest waiting class goes first, datagrams and connections alike, and the last class gives way. `[Y25]`
 #[test]
 fn datagrams_have_classes() {
     let mut net = listening(0.0, 1);

@@ -89,7 +89,7 @@ impl Hub {
         while self.is_there[host]
             && let Some(batch) = self.hosts[host].poll_transmit(self.now, 1, &mut out)
         {
-            // Who sends can be reached again, as by a translator that had forgotten it.
+            // A host that sends can be reached again, as by a translator that had forgotten it.
             self.is_reached[host] = true;
             let to = self.addresses.iter().position(|&address| address == batch.route.remote);
             let is_lost = (self.random.next_u64() as f64) < self.loss * 2_f64.powi(64);
@@ -212,7 +212,7 @@ fn an_older_process_that_is_killed_later_ends_when_it_is_silent_for_long() {
     assert!(!hub.has_lost(newer));
 }
 
-/// Nobody ends as long as the newest one is not heard, which may be gone as well.
+/// No process is taken for gone while the newest one is not heard: it may be gone as well.
 #[test]
 fn without_a_newest_process_nothing_ends() {
     let mut hub = Hub::new(0.0, 50, 1);

@@ -60,7 +60,7 @@ struct Recorded {
     keys: [StaticKey; 2],
     folder: tempfile::TempDir,
     is_full: Arc<AtomicBool>,
-    /// Of sessions that have delivered something.
+    /// Recorded datagrams of sessions that have delivered something.
     recorded: Vec<(usize, Vec<u8>)>,
     sessions: u32,
     /// Those of them of which there is a recording.
@@ -89,7 +89,7 @@ impl Recorded {
     /// The receiver dies and is started again with its files; one that was just being written is there in part.
     fn restart_receiver(&mut self) {
         self.net.on_the_way.clear();
-        // Who is dead holds no lock.
+        // A dead process holds no lock.
         self.net.hosts[1] = host(&self.keys[1], &self.keys[0], Box::new(MemoryCounters::default()));
         let peers = self.folder.path().join("peer-counters");
         if self.below(2) == 0

@@ -36,7 +36,7 @@ fn a_hello_of_another_version_is_told_the_own_ones() {
     assert_eq!(net.hosts[1].counts().other_versions, 1);
 }
 
-/// Who does not know the public key learns nothing, and few answers go out.
+/// A stranger who does not know the public key learns nothing, and few answers go out.
 #[test]
 fn strangers_and_floods_of_other_versions_get_few_answers() {
     let mut net = Net::new(0.0, 1);

@@ -411,7 +411,7 @@ class ModemManagerLine:
     async def _connect(self, watch: Watch) -> str:
         """The path of a bearer; empty if there is none, which is reported."""
         if self._connecting is not None:
-            # Nobody knows what a modem makes of two at once.
+            # How a modem takes two at once is not defined.
             if time.monotonic() < self._connecting_at + LOST_S:
                 self._over("ModemManager has not answered the last Connect yet")
                 return ""

@@ -183,7 +183,7 @@ class Watch:
             self.check()
             raise
         finally:
-            # Whoever waits for something else is to look again.
+            # Tasks that wait for something else look again.
             self._wake.set()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

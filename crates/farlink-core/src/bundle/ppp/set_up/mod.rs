@@ -43,7 +43,7 @@ struct Wire {
     frames: VecDeque<(Time, Frame)>,
 }
 
-/// What came of an attempt to set a line up.
+/// Outcome of an attempt to set a line up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::bundle) struct Outcome {
     /// When both ends took the line for set up, except for the network protocol; never if the attempt failed before.
@@ -107,7 +107,7 @@ impl Ppp {
             if now == Time::NEVER {
                 return Outcome { established, end: now, has_network, opened: [now; 2] };
             }
-            // What arrives at an instant comes before the timers of that instant.
+            // Frames that arrive at an instant come before the timers of that instant.
             if let Some(frame) = wires[0].receive(now) {
                 ends[1].on_frame(frame, now);
             } else if let Some(frame) = wires[1].receive(now) {

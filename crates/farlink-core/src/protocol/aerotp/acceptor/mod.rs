@@ -232,7 +232,7 @@ impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
         let accepted = self.connections.get_mut(&handle)?;
         let sent = rate.lend(&mut accepted.connection, |it| it.poll_transmit(now));
         if sent.is_none() {
-            // What it wants at once it did not get, and asks for it again when something happens.
+            // It did not get what it wants at once, and asks for it again at the next event.
             let later = Some(accepted.connection.wants_rate_at()).filter(|&at| at > now);
             let due = Self::timeout_of(&self.config, &accepted.connection).min(later.unwrap_or(Time::NEVER));
             self.agenda.settle(handle, due);

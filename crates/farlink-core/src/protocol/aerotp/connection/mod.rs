@@ -66,7 +66,7 @@ pub struct Connection<D> {
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
-    /// What the peer's MACKs have told for the rate.
+    /// Reports in the peer's MACKs for the rate.
     told: Told,
     /// The queue of the peer's MACKs, once some came, and the pace of the own ones. `[M2]`
     way_back: Option<Box<WayBack>>,
@@ -82,7 +82,7 @@ pub struct Connection<D> {
     initial: u32,
     peer: Option<Peer>,
     reset: Option<Reset>,
-    /// What may be sent to the peer's address.
+    /// Limit of what may be sent to the peer's address.
     allowance: Allowance,
     confirmation: Confirmation,
     /// An opening of another sender, until it is known whether the peer has restarted.
@@ -112,7 +112,7 @@ pub struct Connection<D> {
     without: Option<model::Without>,
 }
 
-/// What every segment needs of the configuration, converted once.
+/// Values of the configuration that every segment needs, converted once.
 #[derive(Clone, Copy, Debug)]
 struct Constants {
     /// Bytes of headers without optional fields.

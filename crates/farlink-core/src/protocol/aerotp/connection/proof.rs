@@ -1,4 +1,4 @@
-//! What a side may send while its peer's address is not proven, and how it asks for the proof. `[G1]`, `[G3]`
+//! Sending while the peer's address is not proven, and the request for the proof. `[G1]`, `[G3]`
 
 use crate::payload::Payload;
 use crate::time::Time;

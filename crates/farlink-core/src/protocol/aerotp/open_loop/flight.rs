@@ -1,4 +1,4 @@
-//! What a sender has sent and not been told of, where it learns its rate. `[U10]`
+//! Segments that were sent and not reported, where the sender learns its rate. `[U10]`
 
 use std::collections::VecDeque;
 
@@ -100,7 +100,7 @@ impl Flight {
         let spacing = span(mack.echo - self.latest_echo).min(self.timeout());
         self.spacing = Time::from_ps((self.spacing.as_ps() * 7 + spacing.as_ps()) / 8);
         (self.arrived, self.latest_echo) = (mack.arrived, mack.echo);
-        // Of what awaited a report for so long, some reports were lost or some segments met an outage: the count begins anew.
+        // If segments await a report for so long, reports were lost or segments met an outage: the count starts again.
         let is_late = self.round_trip.smoothed().is_some() && {
             let forgotten = ticks(now).saturating_sub(ticks(self.timeout().times(FORGOTTEN_TIMEOUTS)));
             self.by_time.front().is_some_and(|oldest| oldest.sent < forgotten)
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(known(&mut flight), (0, 0.0), "nor does it jump");
     }
 
-    /// What the network repeats does not hide later losses for long.
+    /// Duplicates made by the network do not hide later losses for long.
     #[test]
     fn copies_count_for_no_more_than_what_may_be_late() {
         let mut flight = flight();

@@ -186,7 +186,7 @@ impl<D: Payload> Receiver<D> {
         self.data.next + self.data.held_bytes() - self.data.unread_bytes
     }
 
-    /// What the next report tells of overtaken segments. `[A10]`
+    /// The next report's content on overtaken segments. `[A10]`
     pub(in super::super) fn take_overtaken(&mut self) -> Option<u32> {
         self.reports.is_some().then(|| self.echo.take_overtaken()).flatten()
     }

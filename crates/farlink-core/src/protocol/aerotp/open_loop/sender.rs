@@ -38,7 +38,7 @@ pub(in super::super) struct Sender<D> {
     is_end_acknowledged: bool,
     is_link_down: bool,
     is_full: bool,
-    /// What was sent and not reported, where the rate is learnt.
+    /// Segments that were sent and not reported, where the rate is learnt.
     flight: Option<Box<Flight>>,
     pub(in super::super) account: Account,
 }
@@ -189,7 +189,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// What became of segments, where the rate is learnt from it.
+    /// Outcomes of segments, where the rate is learnt from them.
     pub(in super::super) fn outcomes(&mut self) -> Option<&mut Outcomes> {
         self.flight.as_mut().map(|flight| &mut flight.outcomes)
     }

@@ -52,7 +52,7 @@ pub struct CommonRate {
 
 instants! { CommonRate: rate; fixed: clock, settings }
 
-/// What connections have in common that send at the same rate.
+/// State that connections share which send at the same rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Settings {
     control: Option<RateControl>,

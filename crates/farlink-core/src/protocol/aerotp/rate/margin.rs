@@ -1,4 +1,4 @@
-//! What more sending brings.
+//! Arrivals gained by sending more.
 
 use super::phases::Phase;
 

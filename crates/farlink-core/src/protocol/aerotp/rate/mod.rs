@@ -46,7 +46,7 @@ pub(super) struct Rate {
     control: Control,
     /// Limits a rate whose reports do not come, in modes without acknowledgements.
     silence: Option<Box<Silence>>,
-    /// What the peer has told so far, of all connections that send at this rate.
+    /// The peer's reports so far, over all connections that send at this rate.
     told: Told,
     /// Whether another connection has the rate meanwhile.
     is_lent: bool,
@@ -54,7 +54,7 @@ pub(super) struct Rate {
 
 instants! { Rate: pacer, control, silence; fixed: told, is_lent }
 
-/// What the MACKs of a peer have told so far.
+/// The reports in a peer's MACKs so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// Congestion marks; wraps.
@@ -63,7 +63,7 @@ pub(super) struct Told {
     pub(super) arrived_bytes: u64,
 }
 
-/// What sets the pacer's rate.
+/// Source of the pacer's rate.
 #[derive(Clone, Debug)]
 enum Control {
     /// Nothing: the rate is given, or there is none.

@@ -1,9 +1,9 @@
-//! What became of transmissions.
+//! Outcomes of transmissions.
 
 use crate::origin::instants;
 use crate::time::Time;
 
-/// What became of one transmission.
+/// Outcome of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Outcome {
     /// When it was sent, in ticks.
@@ -23,7 +23,7 @@ pub(in super::super) struct ReportTimes {
     pub(in super::super) spacing: Time,
 }
 
-/// What became of transmissions since the last answer, if the rate is learnt from it.
+/// Outcomes of transmissions since the last answer, if the rate is learnt from them.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Outcomes {
     pub(in super::super) is_wanted: bool,

@@ -10,7 +10,7 @@ use super::packets::{Packets, deviation};
 const LEAST_PART: f64 = 0.4;
 const MOST_SHARE: f64 = 1.0 / 3.0;
 const LEAST_SHARE: f64 = 0.1;
-/// What few packets show must be so many standard deviations below this multiple of it.
+/// The share of few packets must be so many standard deviations below this multiple of it.
 const NEAR: f64 = 1.2;
 const SURE: f64 = 3.5;
 /// The packets of at least so many half timeouts are counted together, so that a quarter arrives in spite of an outage: one of more than a
@@ -37,7 +37,7 @@ impl Overload {
         Overload { packets: Packets::default(), since: 0, latest: 0, timeout, answered: Time::ZERO }
     }
 
-    /// Of a packet sent at `sent`, a share arrived.
+    /// Counts a packet sent at `sent`, of which a share arrived.
     #[inline]
     pub(super) fn on_outcome(&mut self, sent: u64, arrived: f64) {
         if sent >= self.since {
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// What was sent in an outage is lost, and tells nothing of what the path carries after it.
+    /// Packets that were sent in an outage are lost, and show nothing of what the path carries after it.
     #[test]
     fn an_outage_is_no_overload() {
         for (packets, tenths) in [(1, 9), (100, 9), (100, 19), (100, 300)] {

@@ -8,7 +8,7 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Of one more packet, a share arrived.
+    /// Counts one more packet, of which a share arrived.
     #[inline]
     pub(super) fn add_one(&mut self, arrived: f64) {
         self.arrived += arrived;

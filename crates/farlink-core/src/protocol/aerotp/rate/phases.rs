@@ -1,4 +1,4 @@
-//! What became of the packets of each phase of sending.
+//! Outcomes of the packets of each phase of sending.
 
 use std::collections::VecDeque;
 
@@ -105,7 +105,7 @@ impl Phases {
         self.phases.iter_mut().find(|phase| sent < phase.ended).filter(|phase| sent >= phase.began)
     }
 
-    /// Of a packet sent at `sent`, a share arrived; the rest was lost.
+    /// Counts a packet sent at `sent`: a share arrived, the rest was lost.
     #[inline]
     pub(super) fn on_outcome(&mut self, sent: u64, arrived: f64) {
         if let Some(phase) = self.of(sent) {

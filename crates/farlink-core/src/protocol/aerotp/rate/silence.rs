@@ -1,4 +1,4 @@
-//! What becomes of a rate when the reports that it is learnt from do not come. `[U11]`
+//! A learnt rate while the reports that it is learnt from do not come. `[U11]`
 
 use crate::origin::instants;
 use crate::time::Time;

@@ -49,7 +49,7 @@ pub(super) struct NewlyAcknowledged {
     /// Number of newly acknowledged pieces; `bytes` is their length.
     pub(super) pieces: u64,
     pub(super) bytes: u64,
-    /// Those of them that were sent once since they were last declared lost.
+    /// Pieces among them that were sent once since they were last declared lost.
     pub(super) once: u64,
 }
 
@@ -96,7 +96,7 @@ instants! { Transmission: ; ticks: sent; fixed: start }
 pub(super) struct Amount {
     pub(super) pieces: u64,
     pub(super) bytes: u64,
-    /// Those of them that were sent once since they were last declared lost.
+    /// Pieces among them that were sent once since they were last declared lost.
     pub(super) once: u64,
 }
 

@@ -245,7 +245,7 @@ impl<D: Payload> Receiver<D> {
         self.skipped_data.take(&self.data)
     }
 
-    /// What the next acknowledgement reports of overtaken segments. `[A10]`
+    /// The next acknowledgement's report on overtaken segments. `[A10]`
     pub(in super::super) fn take_overtaken(&mut self) -> Option<u32> {
         self.echo.take_overtaken()
     }

@@ -157,7 +157,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// What became of transmissions.
+    /// Outcomes of transmissions.
     pub(in super::super) fn outcomes(&mut self) -> &mut Outcomes {
         &mut self.flight.outcomes
     }

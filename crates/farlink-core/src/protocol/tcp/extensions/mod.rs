@@ -24,7 +24,7 @@ use best_effort::Transmissions;
 pub(in crate::protocol) use compression::Compressed;
 use report::Reporter;
 
-/// What the sender concludes from a loss.
+/// The sender's conclusion from a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossMeans {

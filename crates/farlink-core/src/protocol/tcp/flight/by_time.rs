@@ -422,7 +422,7 @@ mod tests {
         assert!(flight.recent.has_reordering, "the hole fills without a retransmission");
     }
 
-    /// What a timeout finds lost goes first, although more was found lost before and could not be sent again yet.
+    /// Data that a timeout finds lost goes first, although more was found lost before and could not be sent again yet.
     #[test]
     fn the_lowest_lost_segment_is_repeated_first() {
         let mut flight = ten();

@@ -5,7 +5,7 @@ use crate::time::Time;
 
 use super::{AckDelay, Receiver};
 
-/// What a receiver took of a train.
+/// Segments that a receiver took of a train.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Taken {
     /// Number of segments, from the first on.

@@ -40,7 +40,7 @@ impl<P> Train<P> {
     }
 }
 
-/// What an endpoint sends next.
+/// The next transmission of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plain<P> {
     /// Send this packet, and call again.

@@ -7,7 +7,7 @@ pub const NONCE_BYTES: usize = 12;
 
 /// The tag of an AEAD, which stands behind the ciphertext.
 pub type Tag = [u8; TAG_BYTES];
-/// What an AEAD takes once with one key.
+/// A nonce: an AEAD takes each one once with one key.
 pub type Nonce = [u8; NONCE_BYTES];
 
 /// Packets up to this length are short for the limits of AES-GCM.

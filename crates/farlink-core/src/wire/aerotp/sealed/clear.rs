@@ -10,11 +10,11 @@ use crate::wire::aerotp::{Form, header};
 
 use super::{TAG_BYTES, is_message};
 
-/// What of a message has a check of its own: kind and port, as much as stands before a datagram.
+/// Bytes of a message with a check of their own: kind and port, the same as before a datagram.
 const HEAD_BYTES: usize = 13;
 const CHECKS_BYTES: usize = 6;
 
-/// What a packet in the clear holds.
+/// Content of a packet in the clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// A segment whose header is right.
@@ -39,7 +39,7 @@ fn checks_of(message: &[u8]) -> [u8; CHECKS_BYTES] {
     checks
 }
 
-/// What a content is; `None` if it is damaged where that matters. A message is never taken for a segment, whose version is not 0, nor a
+/// Kind of a content; `None` if it is damaged where that matters. A message is never taken for a segment, whose version is not 0, nor a
 /// segment for a message, unless damage gives both another version and right checks.
 pub(super) fn check(content: &[u8]) -> Option<Content> {
     if header::read::<Virtual>(content, Form::Clear).is_ok() {

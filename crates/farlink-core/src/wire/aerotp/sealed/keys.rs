@@ -105,7 +105,7 @@ impl<K: PacketKey> Keys<K> {
         }
     }
 
-    /// Another handshake has given this key for the phase after the present one. `[O25]`
+    /// Takes a key from another handshake for the phase after the present one. `[O25]`
     pub(super) fn agree(&mut self, next: K) {
         self.agreed = vec![next];
     }
@@ -152,7 +152,7 @@ impl<K: PacketKey> Keys<K> {
                 let key = std::mem::replace(&mut self.present, key);
                 self.earlier = Some(Earlier { key, until: now + self.keep });
             }
-            // What follows the key that has opened stays; the other chain begins at a key that is past.
+            // The chain behind the key that has opened stays; the other chain begins at a key that is past.
             self.ahead = if is_agreed { agreed } else { ahead };
             self.agreed_keys += u64::from(is_agreed);
             self.phase = self.phase.after(changes);

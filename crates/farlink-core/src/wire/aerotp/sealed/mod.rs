@@ -39,7 +39,7 @@ use crate::protocol::aerotp::Fec;
 
 use super::Form;
 
-/// What protects the content of packets.
+/// Protection of the content of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cover {
     /// An AEAD. `[O14]`

@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 const PHASE_BITS: u32 = 3;
 const WORDS_BITS: u32 = 9;
 
-/// What stands behind an outer header. `[O2]`
+/// Content behind an outer header. `[O2]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A message of the handshake.
@@ -45,7 +45,7 @@ impl Kind {
 /// The outer header: what can be read without a key. `[O1]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OuterHeader {
-    /// What stands behind it.
+    /// The bytes behind it.
     pub kind: Kind,
     /// The phase of the key that sealed it.
     pub key_phase: KeyPhase,
@@ -174,7 +174,7 @@ impl OuterPacket {
         &self.header
     }
 
-    /// What stands behind the header, as it arrived: content and parity. For messages of other kinds than segments.
+    /// The bytes behind the header, as they arrived: content and parity. For messages of other kinds than segments.
     pub fn behind(&self) -> &[u8] {
         &self.bytes[OUTER_BYTES..]
     }

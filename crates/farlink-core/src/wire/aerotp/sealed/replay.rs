@@ -59,7 +59,7 @@ impl ReplayWindow {
     /// Counts a number as opened.
     pub fn mark(&mut self, number: u64) {
         if number >= self.next {
-            // What comes into the window has not opened.
+            // A number that comes into the window has not opened.
             for fresh in self.next.max(number.saturating_sub(WINDOW_NUMBERS - 1))..=number {
                 let (word, bit) = place(fresh);
                 self.opened[word] &= !bit;

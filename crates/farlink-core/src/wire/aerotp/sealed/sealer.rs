@@ -1,4 +1,4 @@
-//! What a side sends: key, packet numbers, and the steps from a segment to a datagram.
+//! Sending side of a seal: key, packet numbers, and the steps from a segment to a datagram.
 
 use crate::protocol::aerotp::Segment;
 use crate::wire::aerotp::{Outside, header, parity, wire_bytes, write};
@@ -61,7 +61,7 @@ impl<K: PacketKey> Sealer<K> {
         self
     }
 
-    /// What covers packets.
+    /// Protection of packets.
     pub fn cover(&self) -> Cover {
         self.cover
     }

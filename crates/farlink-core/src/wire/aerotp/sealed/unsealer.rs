@@ -1,4 +1,4 @@
-//! What a side receives: keys, replay window, and the steps from a datagram to a segment.
+//! Receiving side of a seal: keys, replay window, and the steps from a datagram to a segment.
 
 use bytes::Bytes;
 
@@ -48,7 +48,7 @@ impl From<Stale> for NotOpened {
     }
 }
 
-/// What was under the seal of a packet, or in the clear.
+/// Content of a packet that was sealed or in the clear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     content: Bytes,
@@ -127,7 +127,7 @@ impl<K: PacketKey> Unsealer<K> {
         Unsealer { kind, cover: Cover::Seal, connection_id, keys, window, refused: 0 }
     }
 
-    /// What covers the packets. In the clear no key is used; which packet is the newest and which is repeated is known all the same.
+    /// Protection of the packets. In the clear no key is used; which packet is the newest and which is repeated is known all the same.
     #[must_use]
     pub fn covered_by(mut self, cover: Cover) -> Self {
         self.cover = cover;
@@ -203,8 +203,8 @@ impl<K: PacketKey> Unsealer<K> {
         Ok(Opened { content, cover, is_message, integrity, parity_words, is_newest })
     }
 
-    /// Another handshake has given the key of the next phase. What the peer derives from the present one is opened as well: it may have
-    /// reached a limit before it knew. `[O25]`
+    /// Takes the key of the next phase from another handshake. Packets under a key that the peer derives from the present one are
+    /// opened as well: it may have reached a limit before it knew. `[O25]`
     pub fn agree(&mut self, next: K) {
         self.keys.agree(next);
     }

@@ -71,7 +71,7 @@ pub(in super::super) struct Sender<D> {
     loss: Loss,
     length: Option<Length>,
     shape: Shape,
-    /// What became of transmissions.
+    /// Outcomes of transmissions.
     pub(in super::super) outcomes: Outcomes,
     /// When the segments were sent that an answer tells of.
     sent_times: Vec<u64>,

@@ -64,7 +64,7 @@ pub(super) struct Learnt {
     floor: Option<Floor>,
     /// Whether nearly nothing arrives; `None` on a path of one's own, where acknowledgements tell what arrives.
     overload: Option<Overload>,
-    /// What the base rate still has over the floor since losses became congestion.
+    /// Excess of the base rate over the floor since losses became congestion.
     excess: f64,
     /// Until when the floor was advanced, and whether the rate was used of late.
     advanced: Time,
@@ -73,7 +73,7 @@ pub(super) struct Learnt {
     phase_until: Time,
     phase: usize,
     settled: usize,
-    /// What the present cycle has shown.
+    /// Findings of the present cycle.
     cycle: Cycle,
     /// Number of cycles in a row in which the rate grew.
     growing: u32,
@@ -98,7 +98,7 @@ instants! {
 /// How a path is shared with others. `[P9]`, `[P15]`
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sharing {
-    /// What is left of the window of the flow of CUBIC that the rate is never below, after a loss; `None` on a path of one's own.
+    /// The share of its window that the flow of CUBIC, which the rate is never below, keeps after a loss; `None` on a path of one's own.
     beta: Option<f64>,
     /// Share of additional packets that must arrive for the rate to grow; and where much is lost at random, so that it is not known
     /// as well.
@@ -127,7 +127,7 @@ impl Sharing {
     }
 }
 
-/// What the settled phases of a cycle have shown.
+/// Findings of the settled phases of a cycle.
 #[derive(Clone, Copy, Debug)]
 struct Cycle {
     round_trips: RoundTrips,
@@ -167,7 +167,7 @@ struct Recent {
 
 /// Factor on the rate after congestion marks.
 const MARKED: f64 = 0.8;
-/// What is left of the base rate after a phase on a path whose losses are congestion.
+/// The share of the base rate that is kept after a phase on a path whose losses are congestion.
 const DECAY: f64 = 0.9;
 
 impl Learnt {
@@ -257,7 +257,7 @@ impl Learnt {
         self.period.sent_bytes += u64::from(bytes);
     }
 
-    /// Of a packet sent at `sent`, in ticks, a share arrived; the rest was lost.
+    /// Counts a packet sent at `sent`, in ticks: a share arrived, the rest was lost.
     #[inline]
     pub(super) fn on_outcome(&mut self, now: Time, sent: u64, arrived: f64) {
         self.phases.on_outcome(sent, arrived);
