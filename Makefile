@@ -70,7 +70,7 @@ check:
 
 bench: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev /usr/include/fec.h=libfec-dev \
-		/usr/include/isa-l.h=libisal-dev /usr/include/volk/volk.h=libvolk2-dev \
+		/usr/include/isa-l.h=libisal-dev git=git nasm=nasm /usr/include/volk/volk.h=libvolk2-dev \
 		/usr/include/osmocom/core/conv.h=libosmocore-dev /usr/include/cm256cc=libcm256cc-dev ip=iproute2
 	@$(PIP_INSTALL) 'zfec>=1.6,<2' || echo "note: zfec is left out"
 	@cargo build --release --quiet -p farlink-sim --features toml --example run

@@ -3,7 +3,10 @@
 Usage:  python benches/codecs.py [--rounds 5] [--seconds 0.5] [--quick] [--only TEXT ...]
 
 Prints Markdown tables; writes every run to `out/bench-codecs.json`, from which `make docs` fills docs/validation/codecs.md.
-A library that is not installed leaves its cells empty, and stderr says what would help.
+The page keeps its table of a group of which nothing was run (`--only`).
+A library that is not installed leaves its cells empty, and stderr says what would help. ISA-L is timed as Debian packages it,
+and from its sources: those that `FARLINK_ISAL` names (a git repository, or the folder of an installed one) or git fetches.
+`FARLINK_AFF3CT` names a checkout of AFF3CT.
 
 The measure is information bits per CPU second of the process, without set-up. Rounds alternate between the codecs, so that a
 slower or busier moment of the machine affects all of them; the tables have the median of the rounds. Every program decodes
@@ -35,11 +38,16 @@ RESULTS = ROOT / "out" / "bench-codecs.json"
 
 sys.path.insert(0, str(ROOT))
 
+from benches import codec_sources  # noqa: E402
+from benches.codec_sources import Built  # noqa: E402
 from tests.peers import frames  # noqa: E402
 from tests.peers.frames import Code  # noqa: E402
 
 FRAME_BITS = 8192
 LEVELS = ("portable", "avx2", "avx512-gfni")
+PEER_LEVELS = ("avx2", "avx2-gfni", "avx512-gfni")
+# Erasure codes that use newer instructions than AVX2 where a machine has them; the others are farlink's peers at AVX2.
+BEYOND_AVX2 = ("gfni", "packaged", "rustfs-erasure-codec", "raptorq")
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,13 @@ CRATES = (
 )
 REED_SOLOMON = {"encode": "encode", "0": "decode, no errors", "8": "decode, 8 errors", "16": "decode, 16 errors"}
 GROUPS = ("viterbi", "reed-solomon", "erasure")
+TIMED = {
+    "viterbi": {"rustc", "gcc", "libfec-dev", "libosmocore-dev", "libvolk2-dev", "fec"},
+    "reed-solomon": {"rustc", "gcc", "libfec-dev", "AFF3CT", "fec", "reed-solomon"},
+    "erasure": {"rustc", "gcc", "libisal-dev", "ISA-L from source", "klauspost/reedsolomon", "libcm256cc-dev", "zfec"}
+    | set(CRATES) - {"fec", "reed-solomon"},
+}
+PACKAGED_ISAL = Path("/usr/include/isa-l.h")
 ERASURE = (("encode", 32, 8, 1400), ("decode", 32, 8, 1400), ("encode", 65, 16, 23), ("decode", 65, 16, 23))
 
 
@@ -84,9 +99,9 @@ class Program:
     package: str
     flags: tuple[str, ...] = ()
 
-    def build(self) -> Path | None:
+    def build(self, name: str) -> Path | None:
         """Its path, or None if it does not compile; says on stderr why."""
-        source, program = SOURCES / self.source, WORK / Path(self.source).stem
+        source, program = SOURCES / self.source, WORK / name
         compiler = shutil.which("g++" if source.suffix == ".cc" else "gcc")
         newest = max(path.stat().st_mtime for path in SOURCES.glob("*.[ch]*"))
         if program.exists() and program.stat().st_mtime >= newest:
@@ -147,12 +162,12 @@ def build_rust() -> tuple[Path | None, bool]:
     return None, False
 
 
-def levels() -> list[str]:
-    """Levels of SIMD that this machine has."""
+def levels(names: tuple[str, ...] = LEVELS) -> list[str]:
+    """Those levels of SIMD that this machine has."""
     flags = set(re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)[1].split())
-    has = {"portable": True, "avx2": {"avx2", "bmi1", "bmi2"} <= flags}
+    has = {"portable": True, "avx2": {"avx2", "bmi1", "bmi2"} <= flags, "avx2-gfni": {"avx2", "gfni"} <= flags}
     has["avx512-gfni"] = has["avx2"] and {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "gfni"} <= flags
-    return [level for level in LEVELS if has[level]]
+    return [level for level in names if has[level]]
 
 
 def viterbi_jobs(programs: dict[str, Path], rust: Path | None, fec_simd: bool) -> Iterable[Job]:
@@ -182,19 +197,31 @@ def reed_solomon_jobs(programs: dict[str, Path], rust: Path | None) -> Iterable[
         if "reed_solomon_libfec" in programs:
             for codec, code in (("libfec, CCSDS", "ccsds"), ("libfec, general", "char")):
                 yield "reed-solomon", name, codec, [str(programs["reed_solomon_libfec"]), code, task]
+        if "reed_solomon_aff3ct" in programs:
+            yield "reed-solomon", name, "AFF3CT", [str(programs["reed_solomon_aff3ct"]), task]
         for codec, argument in [("fec", "fec"), ("reed-solomon", "reed-solomon"), *farlink()] if rust else []:
             yield "reed-solomon", name, codec, [str(rust), "reed-solomon", argument, task]
 
 
-def erasure_jobs(programs: dict[str, Path], rust: Path | None) -> Iterable[Job]:
+def erasure_jobs(programs: dict[str, Path], rust: Path | None, isal: Built | None, klauspost: Built | None) -> Iterable[Job]:
     crates = ["reed-solomon-simd", "reed-solomon-erasure", "rustfs-erasure-codec", "leopard-codec", "raptorq"]
     for task, k, m, length in ERASURE:
         name = f"{task} k={k} m={m} x {length}"
         shape = [task, str(k), str(m), str(length)]
-        if "erasure_isal" in programs:
-            yield "erasure", name, "ISA-L", [str(programs["erasure_isal"]), *shape]
-            if length % 64:
-                yield "erasure", name, "ISA-L, padded", [str(programs["erasure_isal"]), *shape, "SECONDS", "64"]
+        padded = [*shape, "SECONDS", "64"]
+        isals = [(f"ISA-L {codec_sources.isal_version(PACKAGED_ISAL)}, packaged", "erasure_isal", "dispatched")]
+        if isal:
+            isals += [(f"ISA-L {isal.version}, {level}", "erasure_isal_source", level) for level in levels(PEER_LEVELS)]
+        for codec, program, level in isals:
+            if program in programs:
+                yield "erasure", name, codec, [str(programs[program]), level, *shape]
+                if length < 64:
+                    yield "erasure", name, f"{codec}, padded", [str(programs[program]), level, *padded]
+        if klauspost:
+            # It has no GFNI for more than ten blocks of fewer than 256 bytes.
+            for level in levels(PEER_LEVELS) if length >= 256 else ["avx2"]:
+                yield "erasure", name, f"klauspost, {level}", [str(klauspost.program), level, *shape]
+                yield "erasure", name, f"klauspost, {level}, padded", [str(klauspost.program), level, *padded]
         if "erasure_cm256" in programs:
             yield "erasure", name, "cm256cc", [str(programs["erasure_cm256"]), *shape]
         if version("zfec"):
@@ -231,24 +258,17 @@ def version(package: str) -> str | None:
         return None
 
 
-def versions() -> dict[str, str]:
-    """Versions of what was timed."""
+def versions(built: dict[str, Built | None]) -> dict[str, str]:
+    """Versions of what was timed, of libraries that were built from source too."""
     found = {"rustc": _printed(["rustc", "--version"]).removeprefix("rustc "), "gcc": _printed(["gcc", "-dumpfullversion"])}
     for package in sorted({program.package for program in PROGRAMS.values()}):
         found[package] = _printed(["dpkg-query", "-W", "-f", "${Version}", package])
     lock = (SOURCES / "rust" / "Cargo.lock").read_text() if (SOURCES / "rust" / "Cargo.lock").exists() else ""
     for crate, number in re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', lock):
-        if crate in (
-            "fec",
-            "reed-solomon",
-            "reed-solomon-simd",
-            "reed-solomon-erasure",
-            "rustfs-erasure-codec",
-            "leopard-codec",
-            "raptorq",
-        ):
+        if crate in CRATES:
             found[crate] = number
     found["zfec"] = version("zfec") or ""
+    found |= {name: one.version for name, one in built.items() if one}
     return {name: number for name, number in found.items() if number}
 
 
@@ -286,35 +306,43 @@ def table(runs: list[Run], group: str) -> str:
     for codec, rates in rows.items():
         row(codec, [f"{rates[case] / scale:.3g}" if case in rates else "–" for case in cases])
     peers = {codec: rates for codec, rates in rows.items() if not codec.startswith("farlink")}
-    first = {"viterbi": "libfec", "reed-solomon": "libfec, CCSDS", "erasure": "ISA-L"}[group]
+    first = {"viterbi": "libfec", "reed-solomon": "libfec, CCSDS"}.get(group, "")
     for codec, rates in rows.items():
         if codec in peers:
             continue
-        fastest = {case: max((one[case] for one in peers.values() if case in one), default=0) for case in cases}
-        for name, reference in ((first, peers.get(first, {})), ("the fastest peer", fastest)):
+        references = [(first, peers[first])] if first in peers else []
+        if group == "erasure" and "avx2" in codec:
+            references.append(("the fastest peer with AVX2", fastest(peers, cases, without=BEYOND_AVX2)))
+        references.append(("the fastest peer", fastest(peers, cases)))
+        for name, reference in references:
             times = [f"{rates[case] / reference[case]:.3g}" if case in rates and reference.get(case) else "–" for case in cases]
             row(f"{codec}: times {name}", times)
     return "\n".join(lines)
 
 
-def summary(report: dict[str, Any]) -> str:
-    """The machine, the number of rounds, and the timed versions."""
+def fastest(peers: dict[str, dict[str, float]], cases: list[str], without: tuple[str, ...] = ()) -> dict[str, float]:
+    """The best rate of each case among the codecs whose names contain none of `without`."""
+    rates = [one for codec, one in peers.items() if not any(text in codec for text in without)]
+    return {case: max((one[case] for one in rates if case in one), default=0) for case in cases}
+
+
+def summary(report: dict[str, Any], group: str) -> str:
+    """The machine, the number of rounds, and the versions of what was timed in a group."""
     machine = report["machine"]
-    parts = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items() if name in TIMED[group])
     return (
         f"{machine['processor']}, one core of {machine['cores']}, load {machine['load_average']:.1f} at the start; "
-        f"medians of {report['rounds']} alternating rounds of {report['seconds']:g} CPU s.\n{parts}."
+        f"medians of {report['rounds']} alternating rounds of {report['seconds']:g} CPU s.\n{versions}."
     )
 
 
 def page_with_tables(page: str, report: dict[str, Any]) -> str:
-    """The page with what stands between `<!-- table NAME -->` and `<!-- end -->` replaced by the tables of a report."""
+    """The page with what stands between `<!-- table GROUP -->` and `<!-- end -->` replaced, for each group of a report."""
     runs = [Run(**one) for one in report["runs"]]
-    texts = {"machine": summary(report), **{group: table(runs, group) for group in GROUPS}}
-    for name, text in texts.items():
-        begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
+    for group in dict.fromkeys(one.group for one in runs):
+        begin, end = f"<!-- table {group} -->\n", "<!-- end -->"
         before, rest = page.split(begin, 1)
-        page = f"{before}{begin}{text}\n{rest[rest.index(end) :]}"
+        page = f"{before}{begin}{table(runs, group)}\n\n{summary(report, group)}\n{rest[rest.index(end) :]}"
     return page
 
 
@@ -329,11 +357,17 @@ def main() -> None:
 
     rounds, seconds = (1, 0.05) if options.quick else (options.rounds, options.seconds)
     WORK.mkdir(parents=True, exist_ok=True)
-    programs = {name: path for name, program in PROGRAMS.items() if (path := program.build())}
+    isal, klauspost = codec_sources.isal(WORK), codec_sources.klauspost(SOURCES / "go", WORK)
+    aff3ct = codec_sources.aff3ct(WORK)
+    from_source = {"erasure_isal_source": Program("erasure_isal.c", isal.flags, "libisal-dev")} if isal else {}
+    if aff3ct:
+        from_source["reed_solomon_aff3ct"] = Program("reed_solomon_aff3ct.cc", aff3ct.flags, "g++")
+    programs = {name: path for name, program in (PROGRAMS | from_source).items() if (path := program.build(name))}
     rust, fec_simd = build_rust()
     if not version("zfec"):
         print("zfec is left out: it is not installed (pip install zfec)", file=sys.stderr)
-    jobs = [*viterbi_jobs(programs, rust, fec_simd), *reed_solomon_jobs(programs, rust), *erasure_jobs(programs, rust)]
+    erasure = erasure_jobs(programs, rust, isal, klauspost)
+    jobs = [*viterbi_jobs(programs, rust, fec_simd), *reed_solomon_jobs(programs, rust), *erasure]
     jobs = [job for job in jobs if not options.only or any(text in " ".join(job[:3]) for text in options.only)]
 
     begun, load = time.monotonic(), os.getloadavg()[0]
@@ -349,13 +383,13 @@ def main() -> None:
                 runs.append(made)
                 print(f"{at + 1}/{rounds} {made.case}, {made.codec}: {made.mbps:.4g} Mb/s", file=sys.stderr)
 
-    about = {"processor": processor(), "cores": os.cpu_count(), "load_average": load, "versions": versions()}
+    built = {"ISA-L from source": isal, "klauspost/reedsolomon": klauspost, "AFF3CT": aff3ct}
+    about = {"processor": processor(), "cores": os.cpu_count(), "load_average": load, "versions": versions(built)}
     report = {"machine": about, "rounds": rounds, "seconds": seconds, "runs": [asdict(one) for one in runs]}
-    print(summary(report))
     print(f"{time.monotonic() - begun:.0f} s in all.")
     for group in GROUPS:
         if any(one.group == group for one in runs):
-            print(f"\n{table(runs, group)}")
+            print(f"\n{summary(report, group)}\n\n{table(runs, group)}")
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(f"\nEvery run: {RESULTS.relative_to(ROOT)}", file=sys.stderr)
 

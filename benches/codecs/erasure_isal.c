@@ -1,9 +1,38 @@
 /* ISA-L's erasure code (Cauchy matrix over GF(256)): encode, or decode of m lost data blocks, each time another pattern.
- * Usage: erasure_isal encode|decode K M BYTES SECONDS [PAD]
+ * Usage: erasure_isal LEVEL encode|decode K M BYTES SECONDS [PAD]
+ * LEVEL: `dispatched`, what ISA-L chooses on this machine; `avx2`; from 2.31 on, `avx2-gfni` and `avx512-gfni` too.
  * With PAD, the blocks are padded to a multiple of so many bytes; the user's bytes are still counted. */
 #include <isa-l.h>
 
 #include "patterns.h"
+
+#define HAS_GFNI (ISAL_VERSION >= ISAL_MAKE_VERSION(2, 31, 0))
+#if HAS_GFNI
+/* Not in its headers: the functions among which `ec_encode_data` and `ec_init_tables` choose. */
+void ec_init_tables_gfni(int k, int rows, unsigned char *a, unsigned char *tables);
+void ec_encode_data_avx2_gfni(int length, int k, int rows, unsigned char *tables, unsigned char **from, unsigned char **to);
+void ec_encode_data_avx512_gfni(int length, int k, int rows, unsigned char *tables, unsigned char **from, unsigned char **to);
+#define ec_init_tables_nibbles ec_init_tables_base
+#else
+#define ec_init_tables_nibbles ec_init_tables
+#endif
+
+static void (*make_tables)(int, int, unsigned char *, unsigned char *) = ec_init_tables;
+static void (*multiply)(int, int, int, unsigned char *, unsigned char **, unsigned char **) = ec_encode_data;
+
+static void choose(const char *level) {
+  if (strcmp(level, "dispatched") == 0) return;
+  if (strcmp(level, "avx2") == 0) {
+    make_tables = ec_init_tables_nibbles, multiply = ec_encode_data_avx2;
+    return;
+  }
+#if HAS_GFNI
+  make_tables = ec_init_tables_gfni;
+  multiply = strcmp(level, "avx2-gfni") == 0 ? ec_encode_data_avx2_gfni : ec_encode_data_avx512_gfni;
+  if (multiply == ec_encode_data_avx2_gfni || strcmp(level, "avx512-gfni") == 0) return;
+#endif
+  must(0, "no such level in this version of ISA-L");
+}
 
 typedef struct {
   int k, m, length;
@@ -22,13 +51,14 @@ static void decode(codec_t *c, const uint8_t *lost) {
   }
   must(gf_invert_matrix(c->chosen, c->inverse, c->k) == 0, "a matrix of ISA-L has no inverse");
   for (int i = 0; i < c->m; i++) memcpy(c->rows + k * i, c->inverse + k * lost[i], k);
-  ec_init_tables(c->k, c->m, c->rows, c->tables);
-  ec_encode_data(c->length, c->k, c->m, c->tables, c->survivors, c->repaired);
+  make_tables(c->k, c->m, c->rows, c->tables);
+  multiply(c->length, c->k, c->m, c->tables, c->survivors, c->repaired);
 }
 
 int main(int argc, char **argv) {
-  must(argc >= 6, "usage: erasure_isal encode|decode K M BYTES SECONDS [PAD]");
-  int k = atoi(argv[2]), m = atoi(argv[3]), bytes = atoi(argv[4]), pad = argc > 6 ? atoi(argv[6]) : 1;
+  must(argc >= 7, "usage: erasure_isal LEVEL encode|decode K M BYTES SECONDS [PAD]");
+  choose(argv[1]);
+  int k = atoi(argv[3]), m = atoi(argv[4]), bytes = atoi(argv[5]), pad = argc > 7 ? atoi(argv[7]) : 1;
   static codec_t c;
   c = (codec_t){.k = k, .m = m, .length = (bytes + pad - 1) / pad * pad};
   static patterns_t p;
@@ -44,10 +74,10 @@ int main(int argc, char **argv) {
     if (i < m) c.repaired[i] = aligned_alloc(64, room);
   }
   gf_gen_cauchy1_matrix(c.matrix, k + m, k);
-  ec_init_tables(k, m, c.matrix + (size_t)k * k, c.tables);
-  ec_encode_data(c.length, k, m, c.tables, c.blocks, c.blocks + k);
+  make_tables(k, m, c.matrix + (size_t)k * k, c.tables);
+  multiply(c.length, k, m, c.tables, c.blocks, c.blocks + k);
 
-  int encoding = argv[1][0] == 'e';
+  int encoding = argv[2][0] == 'e';
   long failed = 0, calls = 0;
   for (int i = 0; i < 64 && !encoding; i++) {
     decode(&c, p.lost[i]);
@@ -56,11 +86,11 @@ int main(int argc, char **argv) {
   double begun = cpu_s(), spent;
   do {
     for (int i = 0; i < BATCH; i++, calls++) {
-      if (encoding) ec_encode_data(c.length, k, m, c.tables, c.blocks, c.blocks + k);
+      if (encoding) multiply(c.length, k, m, c.tables, c.blocks, c.blocks + k);
       else decode(&c, p.lost[calls % PATTERNS]);
     }
     spent = cpu_s() - begun;
-  } while (spent < atof(argv[5]));
+  } while (spent < atof(argv[6]));
   report((double)calls * k * bytes * 8, spent, failed / 64.0);
   return 0;
 }

@@ -28,7 +28,7 @@ fn reference_parity(data: &[u8], block_bytes: usize, k: usize, m: usize) -> Vec<
 /// The size of a group, small ones as often as large ones, and a block length, often near that of a vector.
 fn group() -> impl Strategy<Value = (usize, usize, usize)> {
     let blocks = prop_oneof![2..=40usize, 2..=256usize];
-    let bytes = prop_oneof![1..=70usize, 120..=140usize, Just(1400), Just(2048), 4090..=4100usize];
+    let bytes = prop_oneof![1..=70usize, 120..=140usize, 250..=330usize, Just(1400), Just(2048), 4090..=4100usize];
     (blocks, bytes)
         .prop_flat_map(|(blocks, bytes)| (1..blocks, Just(blocks), Just(bytes)))
         .prop_map(|(m, blocks, bytes)| (blocks - m, m.min(24), bytes))
@@ -39,8 +39,8 @@ proptest! {
 
     #[test]
     fn every_level_encodes_the_definition((k, m, block_bytes) in group(), seed: u64) {
-        let data = noise(k * block_bytes.min(300), seed);
-        let block_bytes = block_bytes.min(300);
+        let data = noise(k * block_bytes.min(330), seed);
+        let block_bytes = block_bytes.min(330);
         let expected = reference_parity(&data, block_bytes, k, m);
         for simd in Simd::available() {
             let mut parity = vec![0xa5; m * block_bytes];

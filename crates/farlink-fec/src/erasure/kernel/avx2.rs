@@ -3,6 +3,7 @@
 use super::{Blocks, FIELD, Product};
 use crate::gf256::Linear;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 
 /// Shorter blocks do not fill half a vector.
@@ -12,6 +13,12 @@ pub(super) const LEN_MIN: usize = 16;
 static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
     LazyLock::new(|| (0..=255).map(|c| Linear::multiplication(&FIELD, c).nibble_tables()).collect());
 
+/// From this number of bytes on, the tables of a strip's coefficients are worth a copy next to each other.
+const PACKED_LEN_MIN: usize = 256;
+
+/// Rows of a strip: with more, the sums would not fit into the registers.
+const ROWS_MAX: usize = 4;
+
 /// Writes all rows.
 ///
 /// # Safety
@@ -20,19 +27,113 @@ static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>) {
     let rows = to.which.len();
+    let is_long = product.len >= PACKED_LEN_MIN;
     let mut first = 0;
     while first < rows {
-        let count = (rows - first).min(4);
+        let count = (rows - first).min(ROWS_MAX);
         // SAFETY: as for this function; rows `first..first + count` exist.
         unsafe {
             match count {
+                1 if is_long => packed::<1>(product, dst, to, first),
+                2 if is_long => packed::<2>(product, dst, to, first),
+                3 if is_long => packed::<3>(product, dst, to, first),
+                _ if is_long => packed::<ROWS_MAX>(product, dst, to, first),
                 1 => strip::<1>(product, dst, to, first),
                 2 => strip::<2>(product, dst, to, first),
                 3 => strip::<3>(product, dst, to, first),
-                _ => strip::<4>(product, dst, to, first),
+                _ => strip::<ROWS_MAX>(product, dst, to, first),
             }
         }
         first += count;
+    }
+}
+
+/// `R` rows from `first` on, along long blocks. The last vectors overlap the previous ones and write the same bytes twice.
+///
+/// The tables of the strip's coefficients and the places of its sources are first copied in the order of their use: looking
+/// them up anew at each position takes as many instructions as the products.
+///
+/// # Safety
+/// As for [`write()`]; the rows exist; blocks have at least 64 bytes.
+#[target_feature(enable = "avx2")]
+unsafe fn packed<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
+    let (len, count) = (product.len, product.from.which.len());
+    let nibbles: &[[[u8; 16]; 2]] = &NIBBLES;
+    let mut tables = [const { MaybeUninit::<__m256i>::uninit() }; ROWS_MAX * 256];
+    let mut places = [0; 256];
+    for (source, place) in places[..count].iter_mut().enumerate() {
+        *place = product.from.at(source);
+        let c = product.from.which[source] as usize * product.coefficient_stride + first;
+        for row in 0..R {
+            let pair = &nibbles[product.coefficients[c + row] as usize];
+            // SAFETY: a pair of tables has 32 bytes.
+            tables[source * R + row].write(unsafe { _mm256_loadu_si256(pair.as_ptr().cast()) });
+        }
+    }
+    let (places, tables) = (&places[..count], tables.as_ptr().cast());
+    let mut offset = 0;
+    while offset < len {
+        // SAFETY: the caller's; 64 or 32 bytes from the offset lie inside each block; every table is written.
+        unsafe {
+            if len - offset > 32 {
+                packed_step::<R, 2>(product, dst, to, first, offset.min(len - 64), places, tables);
+            } else {
+                packed_step::<R, 1>(product, dst, to, first, len - 32, places, tables);
+            }
+        }
+        offset += 64;
+    }
+}
+
+/// `R` rows, `V` vectors at an offset of each, from the sources at `places` and the pairs of tables in their order.
+///
+/// # Safety
+/// As for [`write()`]; the rows, `32 V` bytes from the offset of each block, and `R` pairs of tables for each place exist.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn packed_step<const R: usize, const V: usize>(
+    product: &Product<'_>,
+    dst: &mut [u8],
+    to: Blocks<'_>,
+    first: usize,
+    offset: usize,
+    places: &[usize],
+    mut tables: *const __m128i,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let src = product.src.as_ptr().add(offset);
+        let load = |block: usize| -> [__m256i; V] {
+            std::array::from_fn(|v| _mm256_loadu_si256(src.add(block + 32 * v).cast()))
+        };
+        let mut sums = [[_mm256_setzero_si256(); V]; R];
+        if let Some(start) = product.start {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                *sums = load(start.at(first + row));
+            }
+        }
+        let nibble = _mm256_set1_epi8(15);
+        for &place in places {
+            let x = load(place);
+            let low = x.map(|x| _mm256_and_si256(x, nibble));
+            let high = x.map(|x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), nibble));
+            for sums in &mut sums {
+                let low_table = _mm256_broadcastsi128_si256(*tables);
+                let high_table = _mm256_broadcastsi128_si256(*tables.add(1));
+                tables = tables.add(2);
+                for v in 0..V {
+                    let a = _mm256_shuffle_epi8(low_table, low[v]);
+                    let b = _mm256_shuffle_epi8(high_table, high[v]);
+                    sums[v] = _mm256_xor_si256(sums[v], _mm256_xor_si256(a, b));
+                }
+            }
+        }
+        for (row, sums) in sums.iter().enumerate() {
+            let block = dst.as_mut_ptr().add(to.at(first + row) + offset);
+            for (v, &sum) in sums.iter().enumerate() {
+                _mm256_storeu_si256(block.add(32 * v).cast(), sum);
+            }
+        }
     }
 }
 
