@@ -15,8 +15,10 @@ import random
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import page
@@ -178,11 +180,24 @@ def simulated(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> 
     return {"goodput_bps": 8 * delivered[-1][1] / cell["duration_s"], "silence_s": longest_silence_s(cell, changes)}
 
 
-def other_beginnings_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> tuple[float, float]:
-    """Least and largest goodput of the packet engine, if the flow begins at any of ten times within two seconds."""
+def other_beginnings_bps(cell: Mapping[str, Any], events: list[tuple[float, int, str]]) -> list[float]:
+    """Goodput of the packet engine, if the flow begins at any of ten times within two seconds."""
     begin = {"grid": {"flow.data.start_s": [0.2 * number for number in range(10)]}}
-    found = [8 * total / cell["duration_s"] for total in delivered_bytes(scenario_of(cell, events) | begin)]
-    return min(found), max(found)
+    return [8 * total / cell["duration_s"] for total in delivered_bytes(scenario_of(cell, events) | begin)]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A cell beside the simulator: its row, goodput, and the simulator's at each of ten beginnings, in bit/s."""
+
+    row: list[str]
+    goodput_bps: float
+    begun_bps: list[float]
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the measured goodput is one that the simulator has at one of the beginnings."""
+        return min(self.begun_bps) <= self.goodput_bps <= max(self.begun_bps)
 
 
 def measured() -> dict[str, dict[str, Any]]:
@@ -191,27 +206,30 @@ def measured() -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in found if one["found"]["late_most_s"] <= MOST_ASLEEP_S}
 
 
-def row(name: str, one: Mapping[str, Any]) -> list[str]:
+def beside(name: str, one: Mapping[str, Any]) -> Beside:
     """A cell beside the simulator."""
     cell, found = COMMON | CELLS[name], one["found"]
     goodput_bps = 8 * found["bytes"] / cell["duration_s"]
     of_simulator = simulated(cell, found["events"])
-    least_bps, most_bps = other_beginnings_bps(cell, found["events"])
+    begun_bps = other_beginnings_bps(cell, found["events"])
     counts = [sum(what.startswith(words) for _, _, what in found["events"]) for words in ("dropped", "left the bundle")]
     late = f"{1e3 * found['late_p99_s']:.0f} ms"
     simulated_bps = of_simulator["goodput_bps"]
-    return [
+    row = [
         name,
         *map(str, counts),
         *(f"{found[key]:.1%}" for key in ("all_up", "any_up")),
         *(f"{goodput_bps:.0f}", f"{simulated_bps:.0f}", f"{goodput_bps / simulated_bps - 1:+.1%}"),
-        f"{least_bps:.0f} to {most_bps:.0f}",
+        f"{min(begun_bps):.0f} to {max(begun_bps):.0f}",
+        f"{mean(begun_bps):.0f}",
+        f"{goodput_bps / mean(begun_bps) - 1:+.1%}",
         *(f"{longest_silence_s(cell, found['arrived']):.0f} s", f"{of_simulator['silence_s']:.0f} s"),
         f"**{late}**" if found["late_p99_s"] > MOST_LATE_S else late,
         f"{sum(one['load']) / 2:.0f}" if "load" in one else "",
         one["commit"],
         one["date"],
     ]
+    return Beside(row, goodput_bps, begun_bps)
 
 
 def write_page() -> None:
@@ -219,10 +237,13 @@ def write_page() -> None:
     last = measured()
     names = sorted(last, key=list(CELLS).index)
     head = ["cell", "drops", "given up", "all up", "one up", "goodput, bit/s", "simulated", "apart", "begun at other times"]
-    head += ["silence", "simulated", "late, 99 %", "load", "commit", "date"]
+    head += ["their mean", "apart", "silence", "simulated", "late, 99 %", "load", "commit", "date"]
+    found = {name: beside(name, last[name]) for name in names}
     of_schedules, others = (
-        [row(name, last[name]) for name in names if name.startswith("schedule") is wanted] for wanted in (True, False)
+        [one.row for name, one in found.items() if name.startswith("schedule") is wanted] for wanted in (True, False)
     )
+    of_72 = [one for name, one in found.items() if name.startswith("schedule 72,") and "TCP" in name]
+    of_tcp = [one for name, one in found.items() if name.startswith("schedule") and "TCP" in name]
     page.write(
         "bundle-pppd.md",
         {},
@@ -230,6 +251,10 @@ def write_page() -> None:
         schedules=page.table(head, of_schedules, "lr"),
         measured=len(last),
         all_cells=len(CELLS),
+        tcp_cells=len(of_tcp),
+        tcp_inside=sum(one.is_inside for one in of_tcp),
+        tcp_sum=f"{sum(one.goodput_bps for one in of_tcp) / sum(mean(one.begun_bps) for one in of_tcp) - 1:+.0%}",
+        by_72=" and ".join(f"{100 * (one.goodput_bps / mean(one.begun_bps) - 1):.1f}" for one in of_72) + " %",
         most_late=f"{1e3 * MOST_LATE_S:.0f} ms",
     )
 

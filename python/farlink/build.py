@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 # Packages that show, serve or operate, and whose code no row depends on.
 _NO_ROWS = {"capture", "cli", "net", "operator", "papers", "plot", "report", "web", "wireshark", "__pycache__"}
@@ -28,6 +29,9 @@ def build_name() -> str:
     >>> len(build_name())
     64
     """
+    import hashlib
+    from importlib import resources
+
     from farlink import _core
 
     digest = hashlib.sha256(_core.__build__.encode())

@@ -83,8 +83,6 @@ class Result:
         Why the runs ended early, if nobody has stopped them.
     numbers
         Numbers of the points in the grid of the scenario; None if all are here.
-    build
-        Name of the build that ran it (`farlink.build.build_name`): equal ones give equal rows.
     """
 
     scenario: Scenario
@@ -98,14 +96,20 @@ class Result:
     notes: Sequence[str] = ()
     failure: FarlinkError | None = None
     numbers: Sequence[int] | None = None
-    build: str = field(default_factory=build_name)
+    _build: str | None = field(default=None, repr=False)
+
+    @property
+    def build(self) -> str:
+        """Name of the build that ran it (`farlink.build.build_name`): equal ones give equal rows."""
+        # To hash all sources takes a fifth of the start of a run that prints a table only.
+        return build_name() if self._build is None else self._build
 
     def __getstate__(self) -> dict[str, Any]:
         """For another process: rows in few bytes."""
         from farlink.packed import pack
 
         state = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return state | {name: pack(state[name]) for name in ("columns", "summary_columns")}
+        return state | {name: pack(state[name]) for name in ("columns", "summary_columns")} | {"_build": self.build}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         from farlink.packed import unpack

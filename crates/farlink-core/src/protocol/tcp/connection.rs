@@ -138,15 +138,17 @@ impl<D: Payload> TcpConnection<D> {
         let restarts_after_idle = config.restart_after_idle && control.restarts_after_idle();
         let running = Running::new(config);
         let mut window = Window::new(config, first, offered, control.wants_samples());
+        let is_linux = config.rto.algorithm == RtoAlgorithm::Linux;
         if running.wants_order() {
             window.records.keep_order();
+            window.records.recent.ignores_echoes = is_linux;
         }
         TcpConnection {
             window,
             timer: RetransmissionTimer::new(&config.rto),
             running,
             control,
-            frto: FRto::new(config.tests_timeouts(), config.rto.algorithm == RtoAlgorithm::Linux),
+            frto: FRto::new(config.tests_timeouts(), is_linux),
             pacer: Pacer::default(),
             is_held_back: false,
             paces: config.paces(),

@@ -25,7 +25,8 @@ pub enum RtoAlgorithm {
     /// As in Linux (`tcp_rtt_estimator` in net/ipv4/tcp_input.c, version 6.1). The least RTO applies to the variation, which
     /// grows at once, and falls by a quarter when all data in flight a round before is acknowledged. Only `maximum_s` limits
     /// back-off, and the estimate is never forgotten. With TCP and records of segments (`rack`), a report of data that was sent
-    /// before the oldest segment restarts the timer as well.
+    /// before the oldest segment restarts the timer as well, and RACK takes a report that comes a least round trip after a
+    /// retransmission for one of it, whatever the echoed timestamp (`tcp_rack_advance`).
     Linux,
     /// A multiple (`factor`) of the RTO of RFC 6298.
     Conservative,

@@ -74,6 +74,8 @@ pub(in crate::protocol::tcp) struct Recent {
     /// The least round-trip time (RACK.min_RTT), and the timestamp that the present acknowledgement echoes, ms.
     pub(in crate::protocol::tcp) least_rtt: Time,
     pub(in crate::protocol::tcp) echo: Option<u32>,
+    /// Whether echoes do not tell transmissions apart, as in Linux (`tcp_rack_advance`).
+    pub(in crate::protocol::tcp) ignores_echoes: bool,
     /// The lowest end of a segment sent once that the present acknowledgement reports; `None` if it reports none.
     pub(in crate::protocol::tcp) original_end: Option<u64>,
 }
@@ -99,7 +101,8 @@ impl Recent {
             //# If Segment.retransmitted is TRUE: If ACK.ts_option.echo_reply < Segment.xmit_ts: continue
             //# If rtt < RACK.min_RTT: continue
             let sent_ms = (sent.at.as_ps() / 1_000_000_000) as u32;
-            let is_of_an_earlier_one = self.echo.is_some_and(|echo| (echo.wrapping_sub(sent_ms) as i32) < 0);
+            let echo = self.echo.filter(|_| !self.ignores_echoes);
+            let is_of_an_earlier_one = echo.is_some_and(|echo| (echo.wrapping_sub(sent_ms) as i32) < 0);
             if is_of_an_earlier_one || rtt < self.least_rtt {
                 return;
             }
@@ -381,16 +384,23 @@ mod tests {
     }
 
     /// RFC 8985, section 6.2, step 2: an acknowledgement that may be for the first transmission says nothing about the
-    /// second.
+    /// second. Linux looks at the time only.
     #[test]
     fn an_ambiguous_acknowledgement_is_ignored() {
-        for (least, echo, is_taken) in [(50, None, false), (5, None, true), (5, Some(99), false), (5, Some(101), true)]
-        {
-            let mut flight = ten();
-            flight.on_sent(ms(100), span(9));
-            (flight.recent.least_rtt, flight.recent.echo) = (ms(least), echo);
-            flight.on_sacked(ms(110), 901, 1001);
-            assert_eq!(find_lost(&mut flight, ms(300), Time::ZERO).bytes > 0, is_taken, "{least} {echo:?}");
+        for (least, echo, is_taken, is_taken_by_linux) in [
+            (50, None, false, false),
+            (5, None, true, true),
+            (50, Some(99), false, false),
+            (5, Some(99), false, true),
+            (5, Some(101), true, true),
+        ] {
+            for (ignores_echoes, expected) in [(false, is_taken), (true, is_taken_by_linux)] {
+                let mut flight = ten();
+                flight.on_sent(ms(100), span(9));
+                flight.recent = Recent { least_rtt: ms(least), echo, ignores_echoes, ..flight.recent };
+                flight.on_sacked(ms(110), 901, 1001);
+                assert_eq!(find_lost(&mut flight, ms(300), Time::ZERO).bytes > 0, expected, "{least} {echo:?}");
+            }
         }
     }
 
