@@ -61,7 +61,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
 def test_the_committed_results_can_be_read() -> None:
     for one in results.read():
         assert one.outcome in ("passed", "failed", "skipped")
-        assert one.peer in ("ns-2", "ns-3", "libfec")
+        assert one.peer in ("ns-2", "ns-3", "libfec", "slurm")
 
 
 SETTINGS = {"rate_bps": 1e6, "duration_s": 100}
