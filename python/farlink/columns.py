@@ -43,8 +43,7 @@ class Columns(Mapping[str, Any]):
 
     def listed(self, name: str) -> list[Any]:
         """A column as a list of Python's values."""
-        values = self._held[name]
-        return list(values) if isinstance(values, list) else values.tolist()
+        return _listed(self._held[name])
 
 
 def plain(columns: Mapping[str, Any], name: str) -> list[Any]:
@@ -55,9 +54,9 @@ def plain(columns: Mapping[str, Any], name: str) -> list[Any]:
     >>> plain({"delay_s": [0.5, math.nan]}, "delay_s")
     [0.5, None]
     """
-    if isinstance(columns, Columns):
-        values = columns.listed(name)
-    else:
-        held = columns[name]
-        values = held.tolist() if hasattr(held, "tolist") else list(held)
+    values = columns.listed(name) if isinstance(columns, Columns) else _listed(columns[name])
     return [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+
+
+def _listed(values: Any) -> list[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)
