@@ -85,6 +85,31 @@ unsafe fn packed<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Bloc
     }
 }
 
+/// The lower and the upper nibbles of bytes, each as a byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn nibbles_of<const V: usize>(bytes: [__m256i; V]) -> ([__m256i; V], [__m256i; V]) {
+    let nibble = _mm256_set1_epi8(15);
+    let high = bytes.map(|x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), nibble));
+    (bytes.map(|x| _mm256_and_si256(x, nibble)), high)
+}
+
+/// Adds the products of bytes, given by their nibbles, with the coefficient of two tables.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_products<const V: usize>(
+    sums: &mut [__m256i; V],
+    low: [__m256i; V],
+    low_table: __m256i,
+    high: [__m256i; V],
+    high_table: __m256i,
+) {
+    for v in 0..V {
+        let (a, b) = (_mm256_shuffle_epi8(low_table, low[v]), _mm256_shuffle_epi8(high_table, high[v]));
+        sums[v] = _mm256_xor_si256(sums[v], _mm256_xor_si256(a, b));
+    }
+}
+
 /// `R` rows, `V` vectors at an offset of each, from the sources at `places` and the pairs of tables in their order.
 ///
 /// # Safety
@@ -112,20 +137,14 @@ unsafe fn packed_step<const R: usize, const V: usize>(
                 *sums = load(start.at(first + row));
             }
         }
-        let nibble = _mm256_set1_epi8(15);
         for &place in places {
             let x = load(place);
-            let low = x.map(|x| _mm256_and_si256(x, nibble));
-            let high = x.map(|x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), nibble));
+            let (low, high) = nibbles_of(x);
             for sums in &mut sums {
                 let low_table = _mm256_broadcastsi128_si256(*tables);
                 let high_table = _mm256_broadcastsi128_si256(*tables.add(1));
                 tables = tables.add(2);
-                for v in 0..V {
-                    let a = _mm256_shuffle_epi8(low_table, low[v]);
-                    let b = _mm256_shuffle_epi8(high_table, high[v]);
-                    sums[v] = _mm256_xor_si256(sums[v], _mm256_xor_si256(a, b));
-                }
+                add_products(sums, low, low_table, high, high_table);
             }
         }
         for (row, sums) in sums.iter().enumerate() {
@@ -185,21 +204,15 @@ unsafe fn step<const R: usize, const V: usize>(
             }
         }
         let nibbles: &[[[u8; 16]; 2]] = &NIBBLES;
-        let nibble = _mm256_set1_epi8(15);
         for source in 0..product.from.which.len() {
             let x: [__m256i; V] = load(product.src.as_ptr().add(product.from.at(source)), places);
-            let low = x.map(|x| _mm256_and_si256(x, nibble));
-            let high = x.map(|x| _mm256_and_si256(_mm256_srli_epi16::<4>(x), nibble));
+            let (low, high) = nibbles_of(x);
             let c = product.from.which[source] as usize * product.coefficient_stride + first;
             for (row, sums) in sums.iter_mut().enumerate() {
                 let tables = &nibbles[*product.coefficients.get_unchecked(c + row) as usize];
                 let low_table = _mm256_broadcastsi128_si256(_mm_loadu_si128(tables[0].as_ptr().cast()));
                 let high_table = _mm256_broadcastsi128_si256(_mm_loadu_si128(tables[1].as_ptr().cast()));
-                for v in 0..V {
-                    let a = _mm256_shuffle_epi8(low_table, low[v]);
-                    let b = _mm256_shuffle_epi8(high_table, high[v]);
-                    sums[v] = _mm256_xor_si256(sums[v], _mm256_xor_si256(a, b));
-                }
+                add_products(sums, low, low_table, high, high_table);
             }
         }
         for (row, sums) in sums.iter().enumerate() {
