@@ -206,7 +206,7 @@ RATES_HEAD += ["farlink: goodput, bit/s", "lost a drop, s", "ping p95, s", "good
 
 def picture(found: Mapping[str, Cell], minutes: Sequence[int]) -> Figure:
     """Goodput and the ping's p95 against the time between drops of a line."""
-    figure, axes = new_figure(height_in=6.4, rows=2, is_y_shared=False)
+    figure, axes = new_figure(height_in=6.4, rows=2, is_y_shared=False, is_x_shared=False)
     for place, ends in enumerate(("pppd", "farlink")):
         points = [(each, one) for each in minutes for one in of_rate(found, ends, each)]
         at = [each for each, _ in points]
